@@ -1,0 +1,1 @@
+"""Everything the Concept Binding Explorer knows; it never imports streamlit."""

@@ -1,0 +1,154 @@
+"""``python -m binding_core``: the same work without a browser."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from binding_core.errors import UserError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; 0 on success, 2 with one sentence on stderr for what cannot be done."""
+    parser = argparse.ArgumentParser(prog="python -m binding_core", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    models = commands.add_parser("models", help="list every model the app knows")
+    models.add_argument("--json", action="store_true", help="print the cards as JSON")
+    models.set_defaults(run=_models)
+
+    swap = commands.add_parser("swap", help="swap accuracy and recognition on fresh random scenes")
+    swap.add_argument("--model", required=True, help="a model's id, as “models” lists it")
+    swap.add_argument("--split", choices=("seen", "unseen", "all"), default="all")
+    swap.add_argument("--scenes", type=int, default=1000, help="how many scenes (default 1000)")
+    swap.add_argument("--objects", type=int, default=2, help="objects a scene (default 2)")
+    swap.add_argument("--concept", choices=("colour", "shape"), default="colour")
+    swap.add_argument("--seed", type=int, default=0)
+    swap.add_argument("--json", action="store_true", help="print the result as JSON")
+    swap.set_defaults(run=_swap)
+
+    render = commands.add_parser("render", help="draw a scene")
+    render.add_argument("scene", type=Path, help="a scene as JSON")
+    render.add_argument("-o", "--output", type=Path, required=True, help="the picture to write")
+    render.add_argument("--size", type=int, default=224, help="pixels a side (default 224)")
+    render.set_defaults(run=_render)
+
+    bundle = commands.add_parser("bundle", help="train the bundled models anew (under 90 minutes)")
+    bundle.add_argument("--out", type=Path, help="folder for the models (default assets/models)")
+    bundle.add_argument("--only", nargs="+", help="ids of the models to train (default all)")
+    bundle.add_argument("--steps", type=int, help="training steps, for a trial")
+    bundle.add_argument("--workers", type=int, default=2, help="models trained at once (default 2)")
+    bundle.set_defaults(run=_bundle)
+
+    options = parser.parse_args(arguments)
+    try:
+        return options.run(options)
+    except UserError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+
+
+def _models(options: argparse.Namespace) -> int:
+    from binding_core.encoders import available
+
+    cards = available()
+    if options.json:
+        print(json.dumps([card.model_dump() for card in cards], indent=1))
+        return 0
+    for card in cards:
+        here = "here" if card.path or card.kind == "control" else "not downloaded"
+        print(f"{card.id:22} {card.kind:8} {here:15} {card.summary}")
+    return 0
+
+
+def _swap(options: argparse.Namespace) -> int:
+    from binding_core.agreement.swap_test import swap_scenes, swap_test
+    from binding_core.encoders import card, load
+
+    if options.scenes < 1:
+        raise UserError(f"At least one scene is needed, not {options.scenes}.")
+    known = card(options.model)
+    allowed = {"seen": known.train_objects, "unseen": known.heldout_objects, "all": None}
+    if options.split != "all" and not allowed[options.split]:
+        raise UserError(
+            f"It is not known which objects “{options.model}” has seen, so only --split all works."
+        )
+    report = swap_test(
+        load(options.model),
+        scenes=list(
+            swap_scenes(
+                n=options.scenes,
+                seed=options.seed,
+                n_objects=options.objects,
+                concept=options.concept,
+                allowed=allowed[options.split],
+            )
+        ),
+        seed=options.seed,
+        concept=options.concept,
+    )
+    if not options.json:
+        print(f"swap accuracy        {report.swap_accuracy}")
+        print(f"object recognition   {report.object_recognition}")
+        print(f"concept recognition  {report.concept_recognition}")
+        print(f"  within each type   {report.concept_recognition_per_type}")
+        return 0
+    print(
+        json.dumps(
+            {
+                "swap_accuracy": report.swap_accuracy.value,
+                "ci95": report.swap_accuracy.ci95,
+                "n": report.swap_accuracy.n,
+                "object_recognition": report.object_recognition.value,
+                "concept_recognition": report.concept_recognition.value,
+                "split": options.split,
+                "report": report.model_dump(),
+            },
+            indent=1,
+        )
+    )
+    return 0
+
+
+def _render(options: argparse.Namespace) -> int:
+    from binding_core.render import render
+    from binding_core.scenes import parse_scene
+
+    try:
+        scene = parse_scene(options.scene.read_bytes())
+        render(scene, size=options.size).save(options.output)
+    except OSError as error:
+        raise UserError(f"{error.filename}: {error.strerror}.") from error
+    except ValueError as error:
+        if isinstance(error, UserError):
+            raise
+        raise UserError(
+            f"{options.output}: the picture's ending must be .png, .jpg or .webp."
+        ) from error
+    return 0
+
+
+def _bundle(options: argparse.Namespace) -> int:
+    from dataclasses import replace
+
+    from binding_core.encoders import BUNDLED_IDS, MODELS
+    from binding_core.training.bundle import CONFIG, bundle
+
+    only = options.only or list(BUNDLED_IDS)
+    if unknown := set(only) - set(BUNDLED_IDS):
+        raise UserError(
+            f"“{sorted(unknown)[0]}” is not a bundled model; {', '.join(BUNDLED_IDS)} are."
+        )
+    config = replace(CONFIG, steps=options.steps) if options.steps else CONFIG
+    done = bundle(out=options.out or MODELS, only=only, config=config, workers=options.workers)
+    if not done:
+        sys.stderr.write("Interrupted; the same command goes on from the last checkpoint.\n")
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Do picture and caption agree on which concept belongs to which object?"""

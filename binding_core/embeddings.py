@@ -1,0 +1,210 @@
+"""Embeddings are computed once: a cache in memory and on disk, keyed by encoder and content."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+from PIL import Image
+
+from binding_core.encoders.protocol import Encoder
+from binding_core.files import ASSETS, cache_folder
+
+PRECOMPUTED = ASSETS / "precomputed.sqlite"  # embeddings of the presets by the bundled models
+MEMORY_ROWS = 20_000  # about 10 MB at 128 dimensions
+DISK_ROWS = 200_000
+BUSY_TIMEOUT_S = 2
+
+Key = tuple[str, str]  # (encoder fingerprint, content hash)
+
+
+class EmbeddingStore:
+    """Embedding rows in one SQLite file, whose transactions make each write all or nothing.
+
+    A file that is not a readable store is set aside and made again, with a warning: everything in
+    it can be computed anew. When the disk cannot be written, the store goes on without it.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self.path = path
+        self._read_only = read_only
+        self._lock = Lock()
+        self._database: sqlite3.Connection | None = None
+        try:
+            self._database = self._open()
+        except (sqlite3.DatabaseError, OSError) as error:
+            self._recover(error)
+
+    def _open(self) -> sqlite3.Connection | None:
+        if self._read_only:
+            if not self.path.exists():
+                return None
+            uri = f"{self.path.resolve().as_uri()}?mode=ro&immutable=1"
+            database = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        else:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            database = sqlite3.connect(self.path, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
+            database.execute("PRAGMA journal_mode=WAL")
+            database.execute(
+                "CREATE TABLE IF NOT EXISTS embeddings (fingerprint TEXT, content TEXT, row BLOB, "
+                "PRIMARY KEY (fingerprint, content)) WITHOUT ROWID"
+            )
+        database.execute("SELECT fingerprint, content, row FROM embeddings LIMIT 1").fetchall()
+        return database
+
+    def _recover(self, error: Exception) -> None:
+        self._database = None
+        if self._read_only or not isinstance(error, sqlite3.DatabaseError):
+            warnings.warn(f"{self.path} is not used: {error}.", stacklevel=3)
+            return
+        warnings.warn(f"{self.path} is damaged ({error}) and is made again.", stacklevel=3)
+        try:
+            for suffix in ("", "-wal", "-shm"):
+                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+            self._database = self._open()
+        except (sqlite3.DatabaseError, OSError) as second:
+            warnings.warn(f"{self.path} is not used: {second}.", stacklevel=3)
+
+    def get(self, keys: Sequence[Key]) -> dict[Key, np.ndarray]:
+        """The rows that are there, float32 (d,) each."""
+        found: dict[Key, np.ndarray] = {}
+        with self._lock:
+            try:
+                for key in keys if self._database else ():
+                    row = self._database.execute(
+                        "SELECT row FROM embeddings WHERE fingerprint = ? AND content = ?", key
+                    ).fetchone()
+                    if row:
+                        found[key] = np.frombuffer(row[0], dtype=np.float32)
+            except sqlite3.DatabaseError as error:
+                self._recover(error)
+        return found
+
+    def put(self, rows: dict[Key, np.ndarray]) -> None:
+        """Keep rows; the store forgets everything when it outgrows DISK_ROWS."""
+        with self._lock:
+            if self._database is None:
+                return
+            try:
+                with self._database as database:
+                    count = database.execute("SELECT COUNT(*) FROM embeddings").fetchone()[0]
+                    if count + len(rows) > DISK_ROWS:
+                        database.execute("DELETE FROM embeddings")
+                    database.executemany(
+                        "INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?)",
+                        [(*key, np.float32(row).tobytes()) for key, row in rows.items()],
+                    )
+            except sqlite3.OperationalError as error:  # disk full, read-only, locked for too long
+                warnings.warn(f"Embeddings are not kept on disk: {error}.", stacklevel=2)
+            except sqlite3.DatabaseError as error:
+                self._recover(error)
+
+
+class EmbeddingCache:
+    """Rows in memory first, then in the stores in turn; new rows go to memory and the first store.
+
+    One cache serves every encoder and session.
+    """
+
+    def __init__(self, *, stores: Sequence[EmbeddingStore], memory_rows: int = MEMORY_ROWS) -> None:
+        self._stores = list(stores)
+        self._memory_rows = memory_rows
+        self._memory: OrderedDict[Key, np.ndarray] = OrderedDict()
+        self._lock = Lock()
+
+    def rows(
+        self, keys: Sequence[Key], compute: Callable[[list[int]], np.ndarray]
+    ) -> np.ndarray | None:
+        """The rows of ``keys`` as (n, d); ``compute(positions)`` gives those that are nowhere.
+
+        Each missing key is computed once, however often it occurs. None for no keys.
+        """
+        known: dict[Key, np.ndarray] = {}
+        with self._lock:
+            for key in keys:
+                if key in self._memory:
+                    self._memory.move_to_end(key)
+                    known[key] = self._memory[key]
+        fresh: dict[Key, np.ndarray] = {}
+        for store in self._stores:
+            missing = [k for k in dict.fromkeys(keys) if k not in known and k not in fresh]
+            if missing:
+                fresh |= store.get(missing)
+        missing = {k: i for i, k in reversed(list(enumerate(keys))) if k not in known | fresh}
+        if missing:
+            computed = compute(list(missing.values()))
+            new = dict(zip(missing, computed, strict=True))
+            fresh |= new
+            if self._stores:
+                self._stores[0].put(new)
+        with self._lock:
+            self._memory |= fresh
+            while len(self._memory) > self._memory_rows:
+                self._memory.popitem(last=False)
+        known |= fresh
+        return np.stack([known[key] for key in keys]) if len(keys) else None
+
+
+class CachedEncoder:
+    """An encoder whose embeddings are looked up before they are computed."""
+
+    def __init__(self, encoder: Encoder, cache: EmbeddingCache) -> None:
+        self.encoder = encoder
+        self._cache = cache
+
+    @property
+    def id(self) -> str:
+        """The id of the encoder behind it."""
+        return self.encoder.id
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the encoder behind it."""
+        return self.encoder.fingerprint
+
+    def unknown_words(self, text: str) -> list[str]:
+        """Words of the text that the model has never met in training."""
+        return self.encoder.unknown_words(text)
+
+    def embed_images(self, images: Sequence[Image.Image]) -> np.ndarray:
+        """n pictures -> unit-norm float32 (n, d)."""
+        keys = [(self.fingerprint, picture_key(image)) for image in images]
+        rows = self._cache.rows(
+            keys, lambda missing: self.encoder.embed_images([images[i] for i in missing])
+        )
+        return self.encoder.embed_images([]) if rows is None else rows
+
+    def embed_texts(self, texts: Sequence[str]) -> np.ndarray:
+        """n texts -> unit-norm float32 (n, d)."""
+        keys = [(self.fingerprint, text_key(text)) for text in texts]
+        rows = self._cache.rows(
+            keys, lambda missing: self.encoder.embed_texts([texts[i] for i in missing])
+        )
+        return self.encoder.embed_texts([]) if rows is None else rows
+
+
+def picture_key(image: Image.Image) -> str:
+    """Hash of a picture's size, mode and pixels."""
+    header = f"{image.mode} {image.size} ".encode()
+    return "picture " + hashlib.sha256(header + image.tobytes()).hexdigest()
+
+
+def text_key(text: str) -> str:
+    """Hash of a text."""
+    return "text " + hashlib.sha256(text.encode()).hexdigest()
+
+
+def default_cache() -> EmbeddingCache:
+    """The user's store on disk, then the embeddings that the app ships."""
+    return EmbeddingCache(
+        stores=[
+            EmbeddingStore(cache_folder() / "embeddings.sqlite"),
+            EmbeddingStore(PRECOMPUTED, read_only=True),
+        ]
+    )

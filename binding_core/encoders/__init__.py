@@ -1,0 +1,100 @@
+"""Encoders: open_clip models (bundled, public, a user's own) and controls, behind one protocol."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from binding_core.encoders.controls import CONTROL_RULES, ControlEncoder
+from binding_core.encoders.openclip import OpenClipEncoder
+from binding_core.encoders.own import CARD_NAME, own_cards
+from binding_core.encoders.protocol import Encoder, ModelCard
+from binding_core.encoders.public import (
+    PUBLIC_CHECKPOINTS,
+    card_of,
+    public_checkpoint,
+)
+from binding_core.errors import UserError
+from binding_core.files import ASSETS
+
+__all__ = [
+    "BUNDLED_IDS",
+    "MODELS",
+    "Encoder",
+    "ModelCard",
+    "available",
+    "bundled_cards",
+    "card",
+    "load",
+]
+
+BUNDLED_IDS = ("web-captions", "low-coverage", "high-coverage")
+MODELS = ASSETS / "models"
+
+
+def bundled_cards(root: Path = MODELS) -> list[ModelCard]:
+    """The cards of the bundled models that lie under ``root``, from least to most binding."""
+    folders = [root / name for name in BUNDLED_IDS]
+    return [
+        ModelCard.model_validate_json((folder / CARD_NAME).read_bytes()).model_copy(
+            update={"path": str(folder)}
+        )
+        for folder in folders
+        if (folder / CARD_NAME).is_file()
+    ]
+
+
+def control_cards() -> list[ModelCard]:
+    """The four controls, whose binding function is known by construction."""
+    return [
+        ModelCard(
+            id=f"control-{kind}",
+            name=f"Control: {kind.replace('-', ' ')}",
+            kind="control",
+            summary=rule,
+            architecture="random tables, no network",
+            licence="MIT",
+            trained_on="nothing: constructed",
+            megabytes=0.0,
+            source="binding_core/encoders/controls.py",
+        )
+        for kind, rule in CONTROL_RULES.items()
+    ]
+
+
+def available() -> list[ModelCard]:
+    """Every model the app knows; a card whose ``path`` is None is not on this machine yet."""
+    public = [card_of(checkpoint) for checkpoint in PUBLIC_CHECKPOINTS]
+    return [*bundled_cards(), *own_cards(), *public, *control_cards()]
+
+
+def card(model_id: str) -> ModelCard:
+    """The card of that id; UserError when there is none."""
+    for known in available():
+        if known.id == model_id:
+            return known
+    raise UserError(
+        f"There is no model “{model_id}”; these are known: {', '.join(c.id for c in available())}."
+    )
+
+
+@lru_cache(maxsize=8)
+def load(model_id: str) -> Encoder:
+    """The encoder of that id. Weights are read at the first embedding, not here.
+
+    The same id gives the same encoder object, shared by every session. UserError when the id is
+    unknown or the model is not on this machine.
+    """
+    known = card(model_id)
+    if known.kind == "control":
+        return ControlEncoder(model_id.removeprefix("control-"))
+    if known.path is None:
+        raise UserError(f"{known.name} is not on this machine; the page “Models” downloads it.")
+    if checkpoint := public_checkpoint(model_id):
+        return OpenClipEncoder(
+            Path(known.path),
+            model_id=model_id,
+            preprocess=checkpoint.preprocess,
+            quick_gelu=checkpoint.activation == "QuickGELU",
+        )
+    return OpenClipEncoder(Path(known.path), model_id=model_id)

@@ -1,0 +1,231 @@
+"""The three bundled models: one architecture, one loss, the same steps; only the data differs."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from threading import Event
+
+from binding_core.concepts import BUNDLED_SPACE, split_objects
+from binding_core.files import cache_folder, write_atomically
+from binding_core.training.data import PictureData
+from binding_core.training.trainer import Metrics, TrainConfig
+
+SPLIT_SEED = 0
+CARD_SCENES = 1000  # scenes a figure on the card
+CARD_SEED = 7
+LICENCE = "MIT"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """What makes a bundled model what it is."""
+
+    id: str
+    name: str
+    summary: str
+    trained_on: str
+    coverage: float
+    captions: str  # "full" or "web"
+    incomplete: float = 0.0
+    single: float = 0.0
+
+    @property
+    def data(self) -> PictureData:
+        """The training data; models of equal coverage share one split."""
+        split = split_objects(BUNDLED_SPACE, coverage=self.coverage, seed=SPLIT_SEED)
+        return PictureData(
+            train_objects=split.train,
+            captions=self.captions,
+            incomplete=self.incomplete,
+            single=self.single,
+        )
+
+
+RECIPES = (
+    Recipe(
+        id="web-captions",
+        name="Web captions",
+        summary="Trained on incomplete captions, as on the web: a bag of concepts.",
+        trained_on=(
+            "Pictures of nine tenths of the objects with incomplete captions: most described "
+            "objects lose their colour or their shape, half the captions name one object."
+        ),
+        coverage=0.9,
+        captions="web",
+        incomplete=0.8,
+        single=0.5,
+    ),
+    Recipe(
+        id="low-coverage",
+        name="Low coverage",
+        summary="Full captions, but a quarter of the objects: it binds what it has seen.",
+        trained_on="Pictures of a quarter of the objects with full captions and swapped ones.",
+        coverage=0.25,
+        captions="full",
+    ),
+    Recipe(
+        id="high-coverage",
+        name="High coverage",
+        summary="Full captions and nine tenths of the objects: it binds what it has not seen.",
+        trained_on="Pictures of nine tenths of the objects with full captions and swapped ones.",
+        coverage=0.9,
+        captions="full",
+    ),
+)
+
+CONFIG = TrainConfig(steps=3000)
+
+
+def bundle(*, out: Path, only: list[str], config: TrainConfig = CONFIG, workers: int = 2) -> bool:
+    """Train, measure and write the bundled models; True when all are done.
+
+    Progress goes to stderr. Interrupted, it keeps its checkpoints in the cache folder, and the
+    same command goes on from them. Two workers of one thread each make the best use of two cores.
+    """
+    recipes = [r for r in RECIPES if r.id in only]
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(max_workers=workers, mp_context=context) as pool:
+        jobs = [pool.submit(train_recipe, recipe, out=out, config=config) for recipe in recipes]
+        try:
+            finished = sum(job.result() for job in jobs) == len(jobs)
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+            return False
+    return finished
+
+
+def train_recipe(recipe: Recipe, *, out: Path, config: TrainConfig) -> bool:
+    """Train one bundled model on one thread and write its folder; False when interrupted."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    import open_clip
+    import torch
+    from torch import Tensor
+
+    from binding_core.training import model as small_clip
+    from binding_core.training.data import PictureBatch, draw_batch
+    from binding_core.training.loss import soft_contrastive
+    from binding_core.training.trainer import train
+
+    torch.set_num_threads(1)
+    stop = Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+
+    data = recipe.data
+    work = cache_folder() / "bundle" / recipe.id
+    small_clip.write_architecture(work, pixels=data.pixels)
+    settings = small_clip.model_config(pixels=data.pixels)
+    tokens = small_clip.CaptionTokens(work)
+    model = small_clip.build_model(pixels=data.pixels, seed=config.seed)
+
+    def loss(clip: open_clip.CLIP, batch: PictureBatch) -> Tensor:
+        pictures = small_clip.pixels_to_input(torch.from_numpy(batch.pictures), config=settings)
+        image = clip.encode_image(pictures, normalize=True)
+        text = small_clip.encode_captions(clip, tokens(batch.captions))
+        logits = clip.logit_scale.exp().clamp(max=100) * image @ text.T
+        return soft_contrastive(logits, torch.from_numpy(batch.truth))
+
+    started = time.monotonic()
+
+    def report(metrics: Metrics) -> None:
+        left = (config.steps - metrics.step) / metrics.steps_per_second
+        sys.stderr.write(
+            f"{recipe.id:14} step {metrics.step:5}/{config.steps}  loss {metrics.loss:.3f}  "
+            f"{metrics.steps_per_second:.2f} steps/s  {left / 60:.0f} min left\n"
+        )
+        sys.stderr.flush()
+
+    finished = train(
+        model=model,
+        matrices=small_clip.hidden_matrices(model),
+        stream=lambda step: draw_batch(data, size=config.batch, seed=config.seed, step=step),
+        loss=loss,
+        config=config,
+        folder=work,
+        stop=stop,
+        report=report,
+    )
+    if finished:
+        minutes = (time.monotonic() - started) / 60
+        _publish(recipe, model=model, work=work, folder=out / recipe.id, config=config)
+        sys.stderr.write(f"{recipe.id:14} done, {minutes:.0f} min in this process\n")
+    return finished
+
+
+def _publish(
+    recipe: Recipe, *, model: object, work: Path, folder: Path, config: TrainConfig
+) -> None:
+    """Write weights, tokenizer, config, metrics and a measured card to the model's folder."""
+    from safetensors.torch import save
+
+    from binding_core.agreement.swap_test import swap_scenes, swap_test
+    from binding_core.encoders.openclip import (
+        CONFIG_NAME,
+        MERGES_NAME,
+        WEIGHTS_NAME,
+        OpenClipEncoder,
+    )
+    from binding_core.encoders.own import CARD_NAME
+    from binding_core.encoders.protocol import ModelCard
+    from binding_core.scenes import random_scene
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in (CONFIG_NAME, MERGES_NAME):
+        shutil.copy(work / name, folder / name)
+    weights = {name: t.contiguous().clone() for name, t in model.state_dict().items()}
+    write_atomically(folder / WEIGHTS_NAME, save(weights))
+    shutil.copy(work / "metrics.jsonl", folder / "metrics.jsonl")
+
+    encoder = OpenClipEncoder(folder, model_id=recipe.id)
+    split = split_objects(BUNDLED_SPACE, coverage=recipe.coverage, seed=SPLIT_SEED)
+    figures = {}
+    for part, allowed in (("seen", split.train), ("unseen", split.heldout)):
+        for n_objects in (1, 2, 3):
+            if n_objects == 1:
+                scenes = [
+                    random_scene(space=None, n_objects=1, seed=[CARD_SEED, i], allowed=allowed)
+                    for i in range(CARD_SCENES)
+                ]
+            else:
+                scenes = list(
+                    swap_scenes(n=CARD_SCENES, seed=CARD_SEED, n_objects=n_objects, allowed=allowed)
+                )
+            figures[f"{part}, {n_objects} object{'s' * (n_objects > 1)}"] = swap_test(
+                encoder, scenes=scenes, seed=CARD_SEED
+            ).model_dump()
+    metrics = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    card = ModelCard(
+        id=recipe.id,
+        name=recipe.name,
+        kind="bundled",
+        summary=recipe.summary,
+        architecture="open_clip CLIP: ResNet of 4 blocks, width 16; text transformer 2 x 128",
+        licence=LICENCE,
+        trained_on=recipe.trained_on,
+        megabytes=round((folder / WEIGHTS_NAME).stat().st_size / 1e6, 1),
+        parameters=sum(p.numel() for p in model.parameters()),
+        train_objects=split.train,
+        heldout_objects=split.heldout,
+        preprocessing="64 px, GELU, bicubic, squash, mean 0.5, std 0.25",
+        source="python -m binding_core bundle",
+        figures=figures,
+        recipe={
+            "coverage": recipe.coverage,
+            "captions": recipe.captions,
+            "incomplete": recipe.incomplete,
+            "single": recipe.single,
+            "split_seed": SPLIT_SEED,
+            "training": asdict(config),
+            "last_loss": metrics[-1]["loss"],
+        },
+    )
+    write_atomically(folder / CARD_NAME, (card.model_dump_json(indent=1) + "\n").encode())

@@ -1,0 +1,144 @@
+"""Picture-caption batches, drawn on the fly from training objects only.
+
+A batch is a function of (seed, step), so that a resumed run sees the very same data. What differs
+between models is which captions a picture brings:
+
+- *full* data: the caption in either word order, one caption an object, one a concept, and the
+  swapped caption as a negative;
+- *web* data: only incomplete captions, as on the web, and no swapped ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Literal
+
+import numpy as np
+
+from binding_core.captions import Description, describe
+from binding_core.concepts import BUNDLED_SPACE, Words
+from binding_core.render import render_batch
+from binding_core.scenes import Scene, random_scene, swap
+
+# Pictures of one and three objects are among the training data so that models do not break on them.
+OBJECT_COUNTS = (1, 2, 3)
+OBJECT_COUNT_SHARES = (0.15, 0.65, 0.20)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureData:
+    """What pictures and captions a picture-world run is trained on."""
+
+    train_objects: tuple[Words, ...]  # scenes are made of these and of no others
+    captions: Literal["full", "web"]
+    incomplete: float = 0.0  # web: share of described objects that lose their colour or shape
+    single: float = 0.0  # web: share of captions that describe one object only
+    captions_per_picture: int = 2  # web: how many captions a picture brings
+    pixels: int = 64  # side of a training picture
+
+
+@dataclass(frozen=True)
+class PictureBatch:
+    """Pictures, the distinct captions of the batch, and which caption is true of which picture."""
+
+    pictures: np.ndarray  # uint8 (n, pixels, pixels, 3)
+    captions: list[str]  # m distinct captions
+    truth: np.ndarray  # bool (n, m)
+
+
+def draw_batch(data: PictureData, *, size: int, seed: int, step: int) -> PictureBatch:
+    """The batch of ``size`` pictures that belongs to (seed, step)."""
+    rng = np.random.default_rng([seed, step])
+    counts = rng.choice(OBJECT_COUNTS, p=OBJECT_COUNT_SHARES, size=size)
+    scenes = [
+        random_scene(
+            space=BUNDLED_SPACE,
+            n_objects=int(count),
+            seed=[seed, step, i],
+            allowed=data.train_objects,
+        )
+        for i, count in enumerate(counts)
+    ]
+    trained = frozenset(data.train_objects)
+    bring = _full_captions if data.captions == "full" else _web_captions
+    # dict.fromkeys keeps one of each in a reproducible order; a set would not.
+    described = list(
+        dict.fromkeys(
+            d for scene in scenes for d in bring(scene, data=data, trained=trained, rng=rng)
+        )
+    )
+    return PictureBatch(
+        pictures=render_batch(scenes, size=data.pixels),
+        captions=[describe(d) for d in described],
+        truth=truth_table([s.object_words for s in scenes], described),
+    )
+
+
+def _full_captions(
+    scene: Scene, *, data: PictureData, trained: frozenset[Words], rng: np.random.Generator
+) -> list[tuple[Description, ...]]:
+    objects = scene.object_words
+    order = rng.permutation(len(objects)).tolist()
+    brought = [tuple(objects[i] for i in order), tuple(objects[i] for i in reversed(order))]
+    for colour, shape in objects:
+        brought += [((colour, shape),), ((colour, None),), ((None, shape),)]
+    if len(objects) > 1:
+        swapped = swap(scene, pair=(order[0], order[1])).object_words
+        # A held-out object must not be met in training, not even in a caption that is wrong.
+        if trained.issuperset(swapped):
+            turn = rng.permutation(len(objects)).tolist()
+            brought.append(tuple(swapped[i] for i in turn))
+    return brought
+
+
+def _web_captions(
+    scene: Scene, *, data: PictureData, trained: frozenset[Words], rng: np.random.Generator
+) -> list[tuple[Description, ...]]:
+    brought = []
+    for _ in range(data.captions_per_picture):
+        order = rng.permutation(len(scene.objects)).tolist()
+        if rng.random() < data.single:
+            order = order[:1]
+        brought.append(tuple(_weaken(scene.object_words[i], data.incomplete, rng) for i in order))
+    return brought
+
+
+def _weaken(words: Words, incomplete: float, rng: np.random.Generator) -> Description:
+    colour, shape = words
+    if rng.random() >= incomplete:
+        return words
+    return (colour, None) if rng.random() < 0.5 else (None, shape)
+
+
+def truth_table(
+    scenes: Sequence[Sequence[Words]], captions: Sequence[Sequence[Description]]
+) -> np.ndarray:
+    """Which caption is true of which scene: bool (len(scenes), len(captions)).
+
+    True when every description fits an object of its own; the vectorised form of
+    :func:`binding_core.captions.is_true` (a test holds the two together).
+    """
+    slots = max(map(len, [*scenes, *captions]))
+    colour_of = {value: i for i, value in enumerate(BUNDLED_SPACE.values[0])}
+    shape_of = {value: i for i, value in enumerate(BUNDLED_SPACE.values[1])}
+    # An object that is not there (-2) fits only a description that is not there (-1, -1).
+    objects = np.full((len(scenes), slots, 2), -2)
+    for row, words in zip(objects, scenes, strict=True):
+        row[: len(words)] = [(colour_of[c], shape_of[s]) for c, s in words]
+    wanted = np.full((len(captions), slots, 2), -1)
+    for row, descriptions in zip(wanted, captions, strict=True):
+        row[: len(descriptions)] = [
+            (colour_of.get(c, -1), shape_of.get(s, -1)) for c, s in descriptions
+        ]
+    left_out = wanted == -1
+    # fits[scene, caption, object, description]
+    fits = (
+        (objects[:, None, :, None, :] == wanted[None, :, None, :, :])
+        | left_out[None, :, None, :, :]
+    ).all(-1)
+    places = np.arange(slots)
+    return np.any(
+        [fits[:, :, list(order), places].all(-1) for order in permutations(range(slots))], axis=0
+    )
