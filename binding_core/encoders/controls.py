@@ -32,9 +32,9 @@ CONTROL_RULES: dict[ControlKind, str] = {
 class ControlEncoder:
     """A scene's embedding from random tables with standard normal entries over sqrt(d).
 
-    The rules are in CONTROL_RULES. Texts that leave a concept out use the mean over what they leave open. Pictures and texts
-    share the tables; ``noise`` adds to each embedding, before its norm is made one, a normal
-    vector of that expected length times the embedding's own, drawn from the content alone.
+    The rules are in CONTROL_RULES. A text that leaves a concept out uses the mean over what it
+    leaves open. Pictures and texts share the tables; ``noise`` adds to the unit-norm embedding a
+    normal vector of that expected length, drawn from content and modality alone.
     """
 
     def __init__(
