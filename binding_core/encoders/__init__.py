@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,6 +19,11 @@ from binding_core.errors import UserError
 from binding_core.files import ASSETS
 
 __all__ = [
+    "control_cards",
+    "own_cards",
+    "public_cards",
+    "ready",
+    "warm_up",
     "BUNDLED_IDS",
     "MODELS",
     "Encoder",
@@ -62,17 +68,23 @@ def control_cards() -> list[ModelCard]:
     ]
 
 
+def public_cards() -> list[ModelCard]:
+    """The cards of the public checkpoints that the registry names."""
+    return [card_of(checkpoint) for checkpoint in PUBLIC_CHECKPOINTS]
+
+
 def available() -> list[ModelCard]:
     """Every model the app knows; a card whose ``path`` is None is not on this machine yet."""
-    public = [card_of(checkpoint) for checkpoint in PUBLIC_CHECKPOINTS]
-    return [*bundled_cards(), *own_cards(), *public, *control_cards()]
+    return [*bundled_cards(), *own_cards(), *public_cards(), *control_cards()]
 
 
 def card(model_id: str) -> ModelCard:
     """The card of that id; UserError when there is none."""
-    for known in available():
-        if known.id == model_id:
-            return known
+    # The registry comes last: asking the hub's cache costs an import that others need not wait for.
+    for cards in (bundled_cards, control_cards, own_cards, public_cards):
+        for known in cards():
+            if known.id == model_id:
+                return known
     raise UserError(
         f"There is no model “{model_id}”; these are known: {', '.join(c.id for c in available())}."
     )
@@ -98,3 +110,17 @@ def load(model_id: str) -> Encoder:
             quick_gelu=checkpoint.activation == "QuickGELU",
         )
     return OpenClipEncoder(Path(known.path), model_id=model_id)
+
+
+def warm_up(model_ids: Sequence[str]) -> None:
+    """Import torch and read the models' weights, so that the first embedding comes at once."""
+    for model_id in model_ids:
+        encoder = load(model_id)
+        if isinstance(encoder, OpenClipEncoder):
+            encoder.warm_up()
+
+
+def ready(model_id: str) -> bool:
+    """Whether the model's next embedding needs no loading."""
+    encoder = load(model_id)
+    return not isinstance(encoder, OpenClipEncoder) or encoder.loaded

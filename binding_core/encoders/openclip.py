@@ -103,7 +103,7 @@ class OpenClipEncoder:
             raise UserError(f"The model “{self.id}” cannot be loaded: {first_line}") from error
         model.eval().requires_grad_(False)
         settings = open_clip.transform.PreprocessCfg(**model.visual.preprocess_cfg)
-        return model, open_clip.image_transform_v2(settings, is_train=False), tokenizer
+        return model, open_clip.transform.image_transform_v2(settings, is_train=False), tokenizer
 
     def warm_up(self) -> None:
         """Import torch and read the weights now rather than at the first embedding."""

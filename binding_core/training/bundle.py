@@ -37,6 +37,7 @@ class Recipe:
     captions: str  # "full" or "web"
     incomplete: float = 0.0
     single: float = 0.0
+    captions_per_picture: int = 2
 
     @property
     def data(self) -> PictureData:
@@ -47,6 +48,7 @@ class Recipe:
             captions=self.captions,
             incomplete=self.incomplete,
             single=self.single,
+            captions_per_picture=self.captions_per_picture,
         )
 
 
@@ -56,13 +58,14 @@ RECIPES = (
         name="Web captions",
         summary="Trained on incomplete captions, as on the web: a bag of concepts.",
         trained_on=(
-            "Pictures of nine tenths of the objects with incomplete captions: most described "
-            "objects lose their colour or their shape, half the captions name one object."
+            "Pictures of nine tenths of the objects with incomplete captions: 95 % of the "
+            "described objects lose their colour or their shape, half the captions name one object."
         ),
         coverage=0.9,
         captions="web",
-        incomplete=0.8,
+        incomplete=0.95,
         single=0.5,
+        captions_per_picture=4,
     ),
     Recipe(
         id="low-coverage",
@@ -223,6 +226,7 @@ def _publish(
             "captions": recipe.captions,
             "incomplete": recipe.incomplete,
             "single": recipe.single,
+            "captions_per_picture": recipe.captions_per_picture,
             "split_seed": SPLIT_SEED,
             "training": asdict(config),
             "last_loss": metrics[-1]["loss"],

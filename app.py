@@ -1,0 +1,16 @@
+"""Navigation and page chrome; everything else is in pages/ and binding_core/."""
+
+import streamlit as st
+
+from pages.parts.models import start_warm_up
+
+st.set_page_config(page_title="Concept Binding Explorer", layout="wide")
+page = st.navigation(
+    [
+        st.Page("pages/compose.py", title="Compose", icon=":material/dashboard:", default=True),
+        st.Page("pages/models.py", title="Models", icon=":material/deployed_code:"),
+    ],
+    position="top",
+)
+page.run()
+start_warm_up()  # last, so that the first page does not wait for it

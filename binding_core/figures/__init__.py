@@ -1,0 +1,1 @@
+"""Pure functions from results to what a page shows."""

@@ -1,0 +1,143 @@
+"""The verdict as HTML: two pictures, two captions, and for every model who goes with whom.
+
+Colours come from assets/app.css, so that the blocks follow the theme. Every text is escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from html import escape
+
+from PIL import Image
+
+from binding_core.agreement.verdict import RankedCaption, Verdict
+from binding_core.captions import both_orders, caption
+from binding_core.encoders.protocol import ModelCard
+from binding_core.render import render
+from binding_core.scenes import Scene
+
+THUMBNAIL = 96  # pixels
+LISTED_OBJECTS = 5
+
+
+def picture_tag(picture: Image.Image, *, alt: str, css: str = "thumb") -> str:
+    """An <img> that carries the picture itself."""
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG")
+    data = base64.b64encode(buffer.getvalue()).decode()
+    return f'<img class="{css}" alt="{escape(alt)}" src="data:image/png;base64,{data}">'
+
+
+def pair_block(scene: Scene, swapped: Scene) -> str:
+    """The scene and its swap, each with its caption in both word orders."""
+    parts = []
+    for mark, name, s in (("a", "Scene", scene), ("b", "Swapped", swapped)):
+        first, second = (caption(s, order=order) for order in both_orders(scene))
+        other = f'<div class="other-order">{escape(second)}</div>' if second != first else ""
+        parts.append(
+            f'<figure class="side side-{mark}">'
+            f"{picture_tag(render(s, size=THUMBNAIL), alt=f'{name}: {first}')}"
+            f'<figcaption><span class="tag tag-{mark}">{name}</span>'
+            f'<div class="caption">{escape(first)}</div>{other}</figcaption></figure>'
+        )
+    return f'<div class="pair">{"".join(parts)}</div>'
+
+
+def verdict_block(verdict: Verdict, card: ModelCard) -> str:
+    """One model's verdict: sentence, two-by-two table, margin, recognition, ranked objects."""
+    good = verdict.finding in ("binds", "barely")
+    low, high = sorted(float(m) for m in verdict.margins)
+    margin = (
+        ""
+        if verdict.finding == "same"
+        else '<span title="Similarity to its own caption minus similarity to the other one, for '
+        'either picture, mean over both word orders">'
+        f"margin <b>{_signed(verdict.margin)}</b> <small>({_signed(low)} … {_signed(high)})</small>"
+        "</span>"
+    )
+    return (
+        f'<article class="verdict" data-model="{escape(card.id)}" '
+        f'data-finding="{escape(verdict.finding)}">'
+        f'<header><h4 title="{escape(card.summary)}">{escape(card.name)}</h4>'
+        f'<p class="finding {"yes" if good else "no"}">{escape(verdict.sentence)}</p></header>'
+        f'<div class="columns"><div>{_table(verdict)}<p class="facts">{margin}'
+        f"{_recognised('concepts', verdict.concepts_recognised)}"
+        f"{_recognised('objects', verdict.objects_recognised)}</p></div>"
+        f"{_ranking(verdict)}</div></article>"
+    )
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")
+
+
+def _table(verdict: Verdict) -> str:
+    rows = []
+    for i, (name, mark) in enumerate((("Scene", "a"), ("Swapped", "b"))):
+        cells = []
+        for j in range(2):
+            value = verdict.table[i, j]
+            wins = verdict.finding != "same" and value > verdict.table[i, 1 - j]
+            orders = " / ".join(f"{v:.2f}" for v in verdict.similarities[i, j])
+            state = ("wins right" if i == j else "wins wrong") if wins else "loses"
+            cells.append(
+                f'<td class="{state}"><b>{value:.2f}</b>'
+                f'<small title="in either word order">{orders}</small></td>'
+            )
+        rows.append(f'<tr><th scope="row" class="tag-{mark}">{name}</th>{"".join(cells)}</tr>')
+    return (
+        '<table class="twobytwo"><thead><tr><th><span class="unseen-label">picture</span></th>'
+        '<th scope="col" class="tag-a">its caption</th>'
+        '<th scope="col" class="tag-b">swapped caption</th></tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table>"
+    )
+
+
+def _recognised(what: str, yes: bool) -> str:
+    title = (
+        f"Yes when every one of the scene's {what} scores strictly above every one that is not "
+        "in the scene"
+    )
+    return f'<span title="{escape(title)}">{what} recognised <b>{"yes" if yes else "no"}</b></span>'
+
+
+def _ranking(verdict: Verdict) -> str:
+    listed = list(enumerate(verdict.ranking, 1))
+    shown = listed[:LISTED_OBJECTS]
+    # An object of the scene that did not make it into the list stands below it, with its rank.
+    shown += [(rank, o) for rank, o in listed[LISTED_OBJECTS:] if o.present]
+    top = max(verdict.ranking[0].similarity, 1e-6)
+    items = "".join(
+        f'<li class="{"present" if o.present else "absent"}"><span class="rank">{rank}</span>'
+        f'<span class="what">{escape(" ".join(o.words))}</span>'
+        f'<span class="bar"><i style="width:{max(0.0, o.similarity / top) * 100:.0f}%"></i></span>'
+        f'<span class="value">{o.similarity:.2f}</span></li>'
+        for rank, o in shown
+    )
+    return (
+        f'<div class="ranking"><p title="Every object of the space as a caption, by similarity to '
+        f"the scene's picture\">Ranked of {len(listed)} objects</p><ol>{items}</ol></div>"
+    )
+
+
+def caption_ranking_block(ranked: Sequence[RankedCaption], card: ModelCard) -> str:
+    """Captions ranked by one model; words it does not know are named."""
+    top = max((r.similarity for r in ranked), default=1.0)
+    items = "".join(
+        f'<li><span class="rank">{i}</span><span class="what">{escape(r.text)}'
+        + (
+            f'<em class="unknown">not in its vocabulary: {escape(", ".join(r.unknown_words))}</em>'
+            if r.unknown_words
+            else ""
+        )
+        + f'</span><span class="bar"><i style="width:{max(0.0, r.similarity / max(top, 1e-6)) * 100:.0f}'
+        f'%"></i></span><span class="value">{r.similarity:.2f}</span></li>'
+        for i, r in enumerate(ranked, 1)
+    )
+    return (
+        f'<article class="verdict captions" data-model="{escape(card.id)}"><header>'
+        f"<h4>{escape(card.name)}</h4></header>"
+        f'<div class="ranking"><ol>{items}</ol></div></article>'
+    )

@@ -1,0 +1,58 @@
+"""The scene editor: an SVG stage that sends numbered edits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import streamlit as st
+
+from binding_core.editing import SceneHistory
+from binding_core.files import ASSETS
+from binding_core.render import BACKGROUND_RGB, COLOUR_RGB, SHAPE_POINTS
+from binding_core.scenes import MAX_OBJECTS, MAX_SIZE, MIN_SIZE
+
+KEY = "editor"
+
+
+def _hex(rgb: tuple[int, int, int]) -> str:
+    return "#%02x%02x%02x" % rgb
+
+
+_PALETTE = {
+    "colours": {name: _hex(rgb) for name, rgb in COLOUR_RGB.items()},
+    "backgrounds": {name: _hex(rgb) for name, rgb in BACKGROUND_RGB.items()},
+    "shapes": {
+        name: " ".join(f"{x:g},{y:g}" for x, y in points) for name, points in SHAPE_POINTS.items()
+    },
+    "sizes": [MIN_SIZE, MAX_SIZE],
+    "max_objects": MAX_OBJECTS,
+}
+_FRONT_END = ASSETS / "editor"
+
+_mount = st.components.v2.component(
+    "scene_editor",
+    html=(_FRONT_END / "editor.html").read_text(),
+    css=(_FRONT_END / "editor.css").read_text(),
+    js=f"const PALETTE = {json.dumps(_PALETTE)};\n{(_FRONT_END / 'editor.js').read_text()}",
+)
+
+
+def scene_editor(history: SceneHistory, *, acknowledged: int, on_edits: Callable[[], None]) -> None:
+    """Draw the stage; ``on_edits`` is called when :func:`received_edits` has something new."""
+    _mount(
+        key=KEY,
+        data={
+            "scene": history.scene.model_dump(),
+            "acknowledged": acknowledged,
+            "can_undo": bool(history.past),
+            "can_redo": bool(history.future),
+        },
+        default={"edits": []},
+        on_edits_change=on_edits,
+    )
+
+
+def received_edits() -> list:
+    """What the browser sent last: the edits it has no acknowledgement for, oldest first."""
+    return list(st.session_state[KEY].get("edits") or [])

@@ -1,0 +1,64 @@
+"""The process's encoders: one of each, cached, and warmed up behind the first page."""
+
+from __future__ import annotations
+
+import sys
+from threading import Thread
+
+import streamlit as st
+
+from binding_core.embeddings import CachedEncoder, EmbeddingCache, default_cache
+from binding_core.encoders import (
+    BUNDLED_IDS,
+    bundled_cards,
+    control_cards,
+    load,
+    own_cards,
+    public_cards,
+    warm_up,
+)
+from binding_core.encoders.protocol import Encoder, ModelCard
+
+
+@st.cache_resource
+def embedding_cache() -> EmbeddingCache:
+    """The one cache of all sessions."""
+    return default_cache()
+
+
+def encoder(model_id: str) -> Encoder:
+    """The shared encoder of that id, behind the cache."""
+    return CachedEncoder(load(model_id), embedding_cache())
+
+
+@st.cache_resource(ttl=60)
+def _cards(with_public: bool) -> dict[str, ModelCard]:
+    public = public_cards() if with_public else []
+    cards = [*bundled_cards(), *own_cards(), *public, *control_cards()]
+    return {card.id: card for card in cards if card.path or card.kind == "control"}
+
+
+def usable_cards() -> dict[str, ModelCard]:
+    """The models that can be used now, by id."""
+    # The hub's library takes a while to import; the first page goes without it, and the warm-up
+    # brings it in.
+    return _cards("huggingface_hub" in sys.modules)
+
+
+def forget_cards() -> None:
+    """Look again which models there are."""
+    _cards.clear()
+
+
+@st.cache_resource
+def start_warm_up() -> Thread:
+    """Once a process: read the bundled models in the background, after the page was drawn."""
+    thread = Thread(target=_warm_up, name="warm-up", daemon=True)
+    thread.start()
+    return thread
+
+
+def _warm_up() -> None:
+    import huggingface_hub  # noqa: F401
+
+    warm_up([card.id for card in bundled_cards() if card.id in BUNDLED_IDS])
