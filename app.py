@@ -4,7 +4,11 @@ import streamlit as st
 
 from pages.parts.models import start_warm_up
 
-st.set_page_config(page_title="Concept Binding Explorer", layout="wide")
+st.set_page_config(
+    page_title="Concept Binding Explorer",
+    page_icon="assets/icon.png",
+    layout="wide",
+)
 page = st.navigation(
     [
         st.Page("pages/compose.py", title="Compose", icon=":material/dashboard:", default=True),

@@ -75,7 +75,10 @@ def encode_view(view: ComposeView) -> dict[str, str]:
 
 
 def decode_view(
-    parameters: Mapping[str, str], *, known_models: Mapping[str, bool], default_models: tuple[str, ...]
+    parameters: Mapping[str, str],
+    *,
+    known_models: Mapping[str, bool],
+    default_models: tuple[str, ...],
 ) -> tuple[ComposeView, list[str]]:
     """The view of a link, and a sentence for each part of it that had to be left out.
 

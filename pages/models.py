@@ -1,3 +1,5 @@
 """Models."""
+
 import streamlit as st
+
 st.write("x")

@@ -19,11 +19,6 @@ from binding_core.errors import UserError
 from binding_core.files import ASSETS
 
 __all__ = [
-    "control_cards",
-    "own_cards",
-    "public_cards",
-    "ready",
-    "warm_up",
     "BUNDLED_IDS",
     "MODELS",
     "Encoder",
@@ -31,7 +26,12 @@ __all__ = [
     "available",
     "bundled_cards",
     "card",
+    "control_cards",
     "load",
+    "own_cards",
+    "public_cards",
+    "ready",
+    "warm_up",
 ]
 
 BUNDLED_IDS = ("web-captions", "low-coverage", "high-coverage")

@@ -1,20 +1,38 @@
-"""The frame that every page shares: heading, one sentence, foot."""
+"""The frame that every page shares: heading, one sentence, meaning, foot."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from html import escape
+
 import streamlit as st
 
+from binding_core.agreement.verdict import Verdict
 from binding_core.files import ASSETS
 
-PAPER = "“How can embedding models bind concepts?” (Uselis, Koishigarina, Oh; ICML 2026)"
+PAPER = (
+    "<a href='https://arxiv.org/abs/2605.31503'>“How can embedding models bind concepts?”</a> "
+    "(Uselis, Koishigarina, Oh; ICML 2026)"
+)
 
 
 def lead(title: str, sentence: str) -> None:
     """Title and the one sentence on what to look for."""
     st.html(ASSETS / "app.css")
-    st.html(f'<h2 class="title">{title}</h2><p class="lead">{sentence}</p>')
+    st.html(f'<h1 class="title">{escape(title)}</h1><p class="lead">{escape(sentence)}</p>')
 
 
-def footer(provenance: str = "") -> None:
-    """Where the page's numbers come from."""
-    st.html(f'<p class="foot">{provenance} After {PAPER}, arXiv 2605.31503.</p>')
+def meaning(means: str, break_it: str) -> None:
+    """What the page shows, and how to make it fail."""
+    st.html(
+        '<div class="meaning">'
+        f"<section><h3>What this means</h3><p>{escape(means)}</p></section>"
+        f"<section><h3>Break it</h3><p>{escape(break_it)}</p></section></div>"
+    )
+
+
+def footer(verdicts: Sequence[Verdict] = ()) -> None:
+    """What the page's numbers were computed from, and the source."""
+    models = ", ".join(f"{v.model} <code>{v.fingerprint}</code>" for v in verdicts)
+    computed = f"Cosine similarities computed here by {models}. " if models else ""
+    st.html(f'<p class="foot">{computed}After {PAPER}.</p>')

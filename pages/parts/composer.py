@@ -31,8 +31,6 @@ def start() -> None:
     state.concept = view.concept
     state.pair = view.pair
     state.seed = 0
-    for notice in notices:
-        st.toast(notice, icon=":material/link_off:", duration="long")
     state.notices = notices
 
 
@@ -71,9 +69,7 @@ def swap_now(concept: str) -> None:
     """Exchange one concept type between the chosen pair."""
     state = st.session_state
     state.concept = concept
-    state.history = state.history.then(
-        swap(state.history.scene, concept=concept, pair=view().pair)
-    )
+    state.history = state.history.then(swap(state.history.scene, concept=concept, pair=view().pair))
 
 
 def take_preset() -> None:

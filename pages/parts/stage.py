@@ -1,0 +1,39 @@
+"""The scene on stage, and the ways to put another one there."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from binding_core.presets import PRESETS
+from pages.parts import composer
+from pages.parts.editor import scene_editor
+
+
+def stage() -> None:
+    """The scene editor."""
+    state = st.session_state
+    for notice in state.notices:
+        st.warning(notice, icon=":material/info:")
+    scene_editor(state.history, acknowledged=state.acknowledged, on_edits=composer.take_edits)
+
+
+def start_from() -> None:
+    """Presets and seeded random scenes."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox(
+            "Start from",
+            list(PRESETS),
+            index=None,
+            key="preset",
+            placeholder="a preset",
+            on_change=composer.take_preset,
+        )
+        st.number_input(
+            "or a seed",
+            min_value=0,
+            max_value=10**9,
+            key="seed",
+            on_change=composer.take_seed,
+            persist_state="session",
+        )
+        st.button("Random scene", icon=":material/casino:", on_click=composer.take_random)
