@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from pages.parts.models import start_warm_up
+from pages._shared.chrome import navigated
+from pages._shared.encoders import start_warm_up
 
 st.set_page_config(
     page_title="Concept Binding Explorer",
@@ -16,5 +17,6 @@ page = st.navigation(
     ],
     position="top",
 )
+navigated()
 page.run()
 start_warm_up()  # last, so that the first page does not wait for it

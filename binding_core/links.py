@@ -33,7 +33,7 @@ def decode_scene(text: str) -> Scene:
     """The scene of a link; UserError when it is broken, too long, or of another version."""
     if len(text) > MAX_LINK_CHARACTERS:
         raise UserError(
-            f"The link's scene has {len(text):,} characters; at most {MAX_LINK_CHARACTERS} are read."
+            f"The link's scene has {len(text):,} characters; up to {MAX_LINK_CHARACTERS} are read."
         )
     version, *rest = text.split("~")
     if version != VERSION or not rest:

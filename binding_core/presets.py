@@ -1,4 +1,7 @@
-"""Scenes to start from, each of which shows something."""
+"""Scenes to start from, each of which shows something.
+
+"Seen" and "none has seen" speak of the bundled models' training objects; a test holds them to it.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,11 @@ PRESETS: dict[str, Scene] = {
     "Red square, blue circle": _scene(
         ("red", "square", 0.3, 0.42, 0.36), ("blue", "circle", 0.7, 0.6, 0.36)
     ),
-    "A pair nobody has seen": _scene(
-        ("pink", "hourglass", 0.3, 0.36, 0.38), ("green", "crescent", 0.68, 0.66, 0.38)
+    "A pair all have seen": _scene(
+        ("purple", "cross", 0.3, 0.36, 0.38), ("white", "ring", 0.68, 0.66, 0.38)
+    ),
+    "A pair none has seen": _scene(
+        ("orange", "triangle", 0.3, 0.36, 0.38), ("blue", "star", 0.68, 0.66, 0.38)
     ),
     "One colour twice": _scene(
         ("green", "star", 0.3, 0.4, 0.38),

@@ -2,13 +2,14 @@
 
 import streamlit as st
 
-from pages.parts import composer
-from pages.parts.chrome import footer, lead, meaning
-from pages.parts.exchange import link_export_import
-from pages.parts.own import own_captions_and_picture
-from pages.parts.stage import stage, start_from
-from pages.parts.verdicts import swap_controls, verdicts_of
+from pages._compose import composer
+from pages._compose.exchange import link_export_import
+from pages._compose.own import own_captions_and_picture
+from pages._compose.stage import stage, start_from
+from pages._compose.verdicts import swap_controls, verdicts_of
+from pages._shared.chrome import footer, lead, meaning, through_app
 
+through_app()
 composer.start()
 
 lead(
@@ -31,9 +32,9 @@ meaning(
     "either way; its objects are not recognised, although its concepts are. "
     "The three models share one network and one training length. Only their captions and the "
     "objects they saw differ.",
-    "Start from “A pair nobody has seen”: the objects were held out of every model's training, and "
-    "low coverage loses what high coverage keeps. Or let two objects overlap, give both one "
-    "colour, or switch on a control, whose binding function is known by construction.",
+    "Start from “A pair none has seen”: its objects were held out of every bundled model's "
+    "training, and low coverage loses what high coverage keeps. Or let two objects overlap, give "
+    "both one colour, or switch on a control, whose binding function is known by construction.",
 )
 own_captions_and_picture(composer.view())
 link_export_import(composer.view(), verdicts)

@@ -7,7 +7,6 @@ another program has downloaded is found, and are loaded as a ``local-dir`` folde
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +16,13 @@ from typing import Any, Literal
 from binding_core.encoders.openclip import CONFIG_NAME, WEIGHTS_NAME
 from binding_core.encoders.protocol import ModelCard
 from binding_core.errors import UserError
+from binding_core.settings import offline
 
 OPENAI_MEAN, OPENAI_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
 HALF = (0.5, 0.5, 0.5)
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
-REQUEST_TIMEOUT_S = 10  # a hub that does not answer by then counts as not reachable
+PROBE_TIMEOUT_S = 4  # a hub that does not answer by then counts as not reachable
+REQUEST_TIMEOUT_S = 10  # for each of the download's own questions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,11 +197,6 @@ def _short(values: tuple[float, ...]) -> str:
     return "/".join(f"{value:.3g}" for value in values)
 
 
-def offline() -> bool:
-    """Whether HF_HUB_OFFLINE forbids the app to ask the hub for anything."""
-    return os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
-
-
 def by_hand(checkpoint: PublicCheckpoint) -> str:
     """What to download, and where to put it, on a machine without network."""
     from huggingface_hub import constants
@@ -226,10 +222,10 @@ def download(
     """
     if offline():
         raise UserError(
-            f"The app is offline (HF_HUB_OFFLINE is set), so {checkpoint.name} is not downloaded. "
+            f"The app is set to stay offline, so {checkpoint.name} is not downloaded. "
             + by_hand(checkpoint)
         )
-    from huggingface_hub import hf_hub_download
+    from huggingface_hub import constants, get_session, hf_hub_download
     from huggingface_hub.errors import HfHubHTTPError
     from tqdm.auto import tqdm
 
@@ -251,6 +247,14 @@ def download(
             if stop.is_set():
                 raise Stopped
 
+    try:
+        # One quick question first: the library itself would ask again and again for minutes.
+        get_session().head(constants.ENDPOINT, timeout=PROBE_TIMEOUT_S)
+    except Exception as error:
+        raise UserError(
+            f"{checkpoint.name} was not downloaded: the hub cannot be reached from this machine. "
+            + by_hand(checkpoint)
+        ) from error
     try:
         for name in checkpoint.files:
             if stop.is_set():
@@ -275,4 +279,4 @@ def download(
 def _reason(error: OSError) -> str:
     if error.errno == 28:
         return "the disk is full."
-    return "the hub cannot be reached from this machine."
+    return f"{error.strerror or error}."

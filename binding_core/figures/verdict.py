@@ -45,7 +45,7 @@ def pair_block(scene: Scene, swapped: Scene) -> str:
     return f'<div class="pair">{"".join(parts)}</div>'
 
 
-def verdict_block(verdict: Verdict, card: ModelCard) -> str:
+def verdict_block(verdict: Verdict, card: ModelCard, *, scene: Scene) -> str:
     """One model's verdict: sentence, two-by-two table, margin, recognition, ranked objects."""
     good = verdict.finding in ("binds", "barely")
     low, high = sorted(float(m) for m in verdict.margins)
@@ -64,7 +64,7 @@ def verdict_block(verdict: Verdict, card: ModelCard) -> str:
         f'<p class="finding {"yes" if good else "no"}">{escape(verdict.sentence)}</p></header>'
         f'<div class="columns"><div>{_table(verdict)}<p class="facts">{margin}'
         f"{_recognised('concepts', verdict.concepts_recognised)}"
-        f"{_recognised('objects', verdict.objects_recognised)}</p></div>"
+        f"{_recognised('objects', verdict.objects_recognised)}{_seen(scene, card)}</p></div>"
         f"{_ranking(verdict)}</div></article>"
     )
 
@@ -103,22 +103,40 @@ def _recognised(what: str, yes: bool) -> str:
     return f'<span title="{escape(title)}">{what} recognised <b>{"yes" if yes else "no"}</b></span>'
 
 
+def _seen(scene: Scene, card: ModelCard) -> str:
+    if not card.train_objects:
+        return ""
+    seen = sum(words in card.train_objects for words in scene.object_words)
+    return (
+        "<span title=\"How many of the scene's objects were among the training objects; the others "
+        f'are new combinations">objects seen in training <b>{seen} of {len(scene.objects)}</b>'
+        "</span>"
+    )
+
+
 def _ranking(verdict: Verdict) -> str:
     listed = list(enumerate(verdict.ranking, 1))
     shown = listed[:LISTED_OBJECTS]
     # An object of the scene that did not make it into the list stands below it, with its rank.
     shown += [(rank, o) for rank, o in listed[LISTED_OBJECTS:] if o.present]
-    top = max(verdict.ranking[0].similarity, 1e-6)
+    top = verdict.ranking[0].similarity
     items = "".join(
         f'<li class="{"present" if o.present else "absent"}"><span class="rank">{rank}</span>'
         f'<span class="what">{escape(" ".join(o.words))}</span>'
-        f'<span class="bar"><i style="width:{max(0.0, o.similarity / top) * 100:.0f}%"></i></span>'
-        f'<span class="value">{o.similarity:.2f}</span></li>'
+        f"{_bar(o.similarity, top)}</li>"
         for rank, o in shown
     )
     return (
         f'<div class="ranking"><p title="Every object of the space as a caption, by similarity to '
         f"the scene's picture\">Ranked of {len(listed)} objects</p><ol>{items}</ol></div>"
+    )
+
+
+def _bar(value: float, top: float) -> str:
+    share = max(0.0, value / top) if top > 0 else 0.0
+    return (
+        f'<span class="bar"><i style="width:{share * 100:.0f}%"></i></span>'
+        f'<span class="value">{value:.2f}</span>'
     )
 
 
@@ -132,8 +150,7 @@ def caption_ranking_block(ranked: Sequence[RankedCaption], card: ModelCard) -> s
             if r.unknown_words
             else ""
         )
-        + f'</span><span class="bar"><i style="width:{max(0.0, r.similarity / max(top, 1e-6)) * 100:.0f}'
-        f'%"></i></span><span class="value">{r.similarity:.2f}</span></li>'
+        + f"</span>{_bar(r.similarity, top)}</li>"
         for i, r in enumerate(ranked, 1)
     )
     return (

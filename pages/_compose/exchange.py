@@ -11,7 +11,7 @@ from binding_core.export import scene_png, verdicts_csv
 from binding_core.links import ComposeView
 from binding_core.render import MAX_PIXELS
 from binding_core.scenes import swap
-from pages.parts import composer
+from pages._compose import composer
 
 SIZES = (64, 224, 512, MAX_PIXELS)
 

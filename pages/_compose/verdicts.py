@@ -12,8 +12,8 @@ from binding_core.errors import UserError
 from binding_core.figures.verdict import pair_block, verdict_block
 from binding_core.links import ComposeView
 from binding_core.scenes import swap
-from pages.parts import composer
-from pages.parts.models import encoder, usable_cards
+from pages._compose import composer
+from pages._shared.encoders import encoder, usable_cards
 
 
 def swap_controls(view: ComposeView) -> None:
@@ -75,5 +75,5 @@ def verdicts_of(view: ComposeView) -> list[Verdict]:
             st.warning(f"{cards[model_id].name}: {error}", icon=":material/info:")
             continue
         verdicts.append(verdict)
-        st.html(verdict_block(verdict, cards[model_id]))
+        st.html(verdict_block(verdict, cards[model_id], scene=view.scene))
     return verdicts

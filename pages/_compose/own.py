@@ -12,7 +12,7 @@ from binding_core.links import ComposeView
 from binding_core.pictures import MAX_BYTES, read_picture
 from binding_core.render import render
 from binding_core.scenes import swap
-from pages.parts.models import encoder, usable_cards
+from pages._shared.encoders import encoder, usable_cards
 
 MAX_CAPTIONS = 50
 MAX_CHARACTERS = 300  # a caption

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Sequence
 from html import escape
 
@@ -14,6 +15,22 @@ PAPER = (
     "<a href='https://arxiv.org/abs/2605.31503'>“How can embedding models bind concepts?”</a> "
     "(Uselis, Koishigarina, Oh; ICML 2026)"
 )
+
+
+def navigated() -> None:
+    """Note that this session came through app.py."""
+    st.session_state.navigated = True
+
+
+def through_app() -> None:
+    """Run app.py when a page was opened without it.
+
+    A server's very first session, when a link leads it straight to a page, runs the file in pages/
+    alone: Streamlit's old way, until st.navigation has been called once.
+    """
+    if not st.session_state.get("navigated"):
+        runpy.run_path(str(ASSETS.parent / "app.py"))
+        st.stop()
 
 
 def lead(title: str, sentence: str) -> None:

@@ -11,8 +11,8 @@ from binding_core.errors import UserError
 from binding_core.links import ComposeView, decode_view, encode_view, fitting_pair
 from binding_core.presets import PRESETS
 from binding_core.scenes import parse_scene, random_scene, swap
-from pages.parts.editor import received_edits
-from pages.parts.models import usable_cards
+from pages._compose.editor import received_edits
+from pages._shared.encoders import usable_cards
 
 
 def start() -> None:

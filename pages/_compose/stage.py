@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from binding_core.presets import PRESETS
-from pages.parts import composer
-from pages.parts.editor import scene_editor
+from pages._compose import composer
+from pages._compose.editor import scene_editor
 
 
 def stage() -> None:

@@ -1,0 +1,1 @@
+"""The page Compose, part by part; page.py puts them together."""

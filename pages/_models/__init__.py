@@ -1,0 +1,1 @@
+"""The page Models, part by part; page.py puts them together."""
