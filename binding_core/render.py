@@ -20,20 +20,20 @@ MIN_PIXELS, MAX_PIXELS = 16, 1024
 OVERSAMPLING = 4
 SCENE_KEY = "scene"  # the entry of Image.info, and of exported PNG files, that holds the JSON
 
-# Lightness steps of about 7 CIELAB units from black to white keep the twelve apart in grey print
+# Lightness steps of 6 CIELAB units and more, from black to white, keep the twelve apart in grey print
 # and under every kind of colour blindness; tests/unit/test_render.py measures it.
 COLOUR_RGB = {
     "black": (12, 12, 14),
     "purple": (76, 16, 130),
-    "brown": (104, 56, 22),
-    "blue": (26, 92, 214),
-    "red": (214, 30, 38),
-    "gray": (132, 132, 132),
-    "green": (38, 166, 66),
-    "orange": (246, 148, 22),
-    "pink": (255, 168, 204),
-    "cyan": (70, 222, 240),
-    "yellow": (255, 232, 40),
+    "brown": (106, 60, 26),
+    "blue": (22, 78, 190),
+    "red": (212, 28, 36),
+    "gray": (128, 128, 128),
+    "green": (40, 172, 70),
+    "orange": (248, 150, 20),
+    "pink": (255, 164, 202),
+    "cyan": (88, 232, 246),
+    "yellow": (255, 236, 60),
     "white": (255, 255, 255),
 }
 BACKGROUND_RGB = {

@@ -36,11 +36,11 @@ class TrainConfig:
     steps: int  # optimizer steps in all
     batch: int = 128  # scenes a step
     seed: int = 0  # of the weights and of the data
-    learning_rate: float = 2e-3  # AdamW's peak
+    learning_rate: float = 1.5e-3  # AdamW's peak
     muon_learning_rate: float = 0.02  # Muon's peak
     weight_decay: float = 0.1  # on matrices only
     warmup_steps: int = 100  # linear rise from 0
-    hold: float = 0.3  # share of the steps before the linear fall to 0 begins
+    hold: float = 0.1  # share of the steps before the linear fall to 0 begins
     clip_norm: float = 1.0  # largest gradient norm
     checkpoint_every: int = 250  # steps
     report_every: int = 25  # steps

@@ -1,0 +1,70 @@
+import hashlib
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from binding_core.training import model as small_clip
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or writes the user's own cache, data or hub folders."""
+    monkeypatch.setenv("CBE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("CBE_DATA_DIR", str(tmp_path / "data"))
+
+
+class FakeEncoder:
+    """Embeddings drawn from the content's hash; counts what it was asked to compute."""
+
+    def __init__(self, name: str = "fake", dimensions: int = 16) -> None:
+        self.id = name
+        self.fingerprint = f"fingerprint-of-{name}"
+        self.dimensions = dimensions
+        self.images_computed = 0
+        self.texts_computed = 0
+
+    def _row(self, content: bytes) -> np.ndarray:
+        seed = int.from_bytes(hashlib.sha256(content).digest()[:8], "big")
+        row = np.random.default_rng(seed).standard_normal(self.dimensions)
+        return (row / np.linalg.norm(row)).astype(np.float32)
+
+    def _rows(self, contents: list[bytes]) -> np.ndarray:
+        return np.array([self._row(c) for c in contents], dtype=np.float32).reshape(
+            len(contents), self.dimensions
+        )
+
+    def embed_images(self, images):
+        self.images_computed += len(images)
+        return self._rows([i.tobytes() for i in images])
+
+    def embed_texts(self, texts):
+        self.texts_computed += len(texts)
+        return self._rows([t.encode() for t in texts])
+
+    def unknown_words(self, text):
+        return []
+
+
+@pytest.fixture
+def fake_encoder() -> FakeEncoder:
+    return FakeEncoder()
+
+
+@pytest.fixture(scope="session")
+def checkpoint_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small open_clip model with random weights, in the local-dir layout, written here."""
+    from safetensors.torch import save_file
+
+    folder = tmp_path_factory.mktemp("checkpoint") / "tiny"
+    small_clip.write_architecture(folder)
+    model = small_clip.build_model(seed=0)
+    save_file(
+        {k: t.contiguous().clone() for k, t in model.state_dict().items()},
+        folder / "open_clip_model.safetensors",
+    )
+    return folder
+
+
+os.environ.setdefault("HF_HUB_OFFLINE", "0")
