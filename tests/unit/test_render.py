@@ -98,7 +98,8 @@ def test_shapes_stay_distinct_at_64_pixels():
     for i, a in enumerate(SHAPES):
         for b in SHAPES[:i]:
             overlap = np.minimum(masks[a], masks[b]).sum() / np.maximum(masks[a], masks[b]).sum()
-            assert overlap < 0.82, (a, b)
+            # A disc and a square of equal area share 0.83 of what they cover; no pair is closer.
+            assert overlap < 0.84, (a, b)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
