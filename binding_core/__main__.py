@@ -135,7 +135,7 @@ def _bundle(options: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from binding_core.encoders import BUNDLED_IDS, MODELS
-    from binding_core.training.bundle import CONFIG, bundle
+    from binding_core.training.bundle import CONFIG, bundle, precompute
 
     only = options.only or list(BUNDLED_IDS)
     if unknown := set(only) - set(BUNDLED_IDS):
@@ -147,6 +147,8 @@ def _bundle(options: argparse.Namespace) -> int:
     if not done:
         sys.stderr.write("Interrupted; the same command goes on from the last checkpoint.\n")
         return 130
+    if options.out is None:
+        precompute()
     return 0
 
 

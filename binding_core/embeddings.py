@@ -60,7 +60,11 @@ class EmbeddingStore:
 
     def _recover(self, error: Exception) -> None:
         self._database = None
-        if self._read_only or not isinstance(error, sqlite3.DatabaseError):
+        # An operational error is the surroundings' fault: no permission, no space, a lock.
+        damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(
+            error, sqlite3.OperationalError
+        )
+        if self._read_only or not damaged:
             warnings.warn(f"{self.path} is not used: {error}.", stacklevel=3)
             return
         warnings.warn(f"{self.path} is damaged ({error}) and is made again.", stacklevel=3)
@@ -105,6 +109,13 @@ class EmbeddingStore:
             except sqlite3.DatabaseError as error:
                 self._recover(error)
 
+    def close(self) -> None:
+        """Leave one whole file behind, without SQLite's write-ahead log beside it."""
+        with self._lock:
+            if self._database:
+                self._database.close()
+                self._database = None
+
 
 class EmbeddingCache:
     """Rows in memory first, then in the stores in turn; new rows go to memory and the first store.
@@ -133,10 +144,13 @@ class EmbeddingCache:
                     known[key] = self._memory[key]
         fresh: dict[Key, np.ndarray] = {}
         for store in self._stores:
-            missing = [k for k in dict.fromkeys(keys) if k not in known and k not in fresh]
-            if missing:
-                fresh |= store.get(missing)
-        missing = {k: i for i, k in reversed(list(enumerate(keys))) if k not in known | fresh}
+            wanted = [k for k in dict.fromkeys(keys) if k not in known and k not in fresh]
+            if wanted:
+                fresh |= store.get(wanted)
+        missing: dict[Key, int] = {}
+        for i, key in enumerate(keys):
+            if key not in known and key not in fresh:
+                missing.setdefault(key, i)
         if missing:
             computed = compute(list(missing.values()))
             new = dict(zip(missing, computed, strict=True))

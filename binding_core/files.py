@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
 from pathlib import Path
 
 import platformdirs
 
+from binding_core.errors import UserError
+
 APP_NAME = "concept-binding-explorer"
 ASSETS = Path(__file__).parent.parent / "assets"
+MAX_WEIGHT_BYTES = 8 * 2**30
+MAX_HEADER_BYTES = 100 * 2**20  # the safetensors format's own limit
 
 
 def cache_folder() -> Path:
@@ -35,3 +40,21 @@ def write_atomically(path: Path, content: bytes) -> None:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+
+
+def check_safetensors(path: Path) -> None:
+    """UserError unless the file's header is that of a whole safetensors file of allowed size."""
+    size = path.stat().st_size
+    if size > MAX_WEIGHT_BYTES:
+        raise UserError(f"{path.name} has {size / 2**30:.1f} GB; the limit is 8 GB.")
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if not 2 <= length <= min(MAX_HEADER_BYTES, size - 8):
+            raise UserError(f"{path.name} is not a safetensors file, or it is cut short.")
+        try:
+            header = json.loads(file.read(length))
+            ends = [e["data_offsets"][1] for k, e in header.items() if k != "__metadata__"]
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            raise UserError(f"{path.name} is not a safetensors file.") from error
+    if size != 8 + length + max(ends, default=0):
+        raise UserError(f"{path.name} is cut short: its header promises more data than it holds.")

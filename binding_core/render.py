@@ -20,8 +20,8 @@ MIN_PIXELS, MAX_PIXELS = 16, 1024
 OVERSAMPLING = 4
 SCENE_KEY = "scene"  # the entry of Image.info, and of exported PNG files, that holds the JSON
 
-# Lightness steps of 6 CIELAB units and more, from black to white, keep the twelve apart in grey print
-# and under every kind of colour blindness; tests/unit/test_render.py measures it.
+# Lightness steps of 6 CIELAB units and more, from black to white, keep the twelve apart in grey
+# print and under every kind of colour blindness; tests/unit/test_render.py measures it.
 COLOUR_RGB = {
     "black": (12, 12, 14),
     "purple": (76, 16, 130),

@@ -8,16 +8,14 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 from binding_core.encoders.openclip import CONFIG_NAME, WEIGHTS_NAME, read_config
 from binding_core.encoders.protocol import ModelCard
 from binding_core.errors import UserError
-from binding_core.files import data_folder, write_atomically
+from binding_core.files import check_safetensors, data_folder, write_atomically
 
-MAX_WEIGHT_BYTES = 8 * 2**30
-MAX_HEADER_BYTES = 100 * 2**20  # the safetensors format's own limit
+MAX_EXTRA_BYTES = 100 * 2**20  # of a tokenizer or config file beside the weights
 CARD_NAME = "card.json"
 
 
@@ -63,7 +61,7 @@ def add_own_model(path: Path, *, architecture: str | None = None) -> ModelCard:
     try:
         folder.mkdir(parents=True)
         for extra in extras:
-            if extra.stat().st_size < MAX_HEADER_BYTES:
+            if extra.stat().st_size < MAX_EXTRA_BYTES:
                 shutil.copy(extra, folder / extra.name)
         if config:
             write_atomically(folder / CONFIG_NAME, json.dumps(config, indent=2).encode())
@@ -79,31 +77,6 @@ def remove_own_model(model_id: str) -> None:
     name = model_id.removeprefix("own:")
     if name in {c.name for c in own_cards()}:
         shutil.rmtree(own_models_folder() / name)
-
-
-def check_safetensors(path: Path) -> None:
-    """UserError unless the file's header is that of a whole safetensors file of allowed size."""
-    size = path.stat().st_size
-    if size > MAX_WEIGHT_BYTES:
-        raise UserError(f"{path.name} has {size / 2**30:.1f} GB; the limit is 8 GB.")
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        if not 2 <= length <= min(MAX_HEADER_BYTES, size - 8):
-            raise UserError(f"{path.name} is not a safetensors file, or it is cut short.")
-        try:
-            header = json.loads(file.read(length))
-            ends = [e["data_offsets"][1] for k, e in header.items() if k != "__metadata__"]
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-            raise UserError(f"{path.name} is not a safetensors file.") from error
-    if size != 8 + length + max(ends, default=0):
-        raise UserError(f"{path.name} is cut short: its header promises more data than it holds.")
-
-
-def architectures() -> Sequence[str]:
-    """The architectures that open_clip knows by name."""
-    import open_clip
-
-    return open_clip.list_models()
 
 
 def _named_config(architecture: str) -> dict:

@@ -7,9 +7,13 @@ another program has downloaded is found, and are loaded as a ``local-dir`` folde
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from threading import Event
 from typing import Any, Literal
 
@@ -22,7 +26,14 @@ OPENAI_MEAN, OPENAI_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26
 HALF = (0.5, 0.5, 0.5)
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 PROBE_TIMEOUT_S = 4  # a hub that does not answer by then counts as not reachable
-REQUEST_TIMEOUT_S = 10  # for each of the download's own questions
+REQUEST_TIMEOUT_S = 10  # for each further question
+POLL_S = 0.25  # between two looks at a download
+FETCH = """
+import sys
+from huggingface_hub import hf_hub_download
+for name in sys.argv[2:]:
+    hf_hub_download(sys.argv[1], name)
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,7 +228,7 @@ def download(
 ) -> Path | None:
     """Fetch a checkpoint's missing files into the hub cache; its folder, or None when stopped.
 
-    ``report`` hears (bytes done, bytes in all) of the file under way. UserError when the hub
+    ``report`` hears (bytes done, bytes in all) several times a second. UserError when the hub
     cannot be reached, forbids the download, or the disk is full.
     """
     if offline():
@@ -225,58 +236,61 @@ def download(
             f"The app is set to stay offline, so {checkpoint.name} is not downloaded. "
             + by_hand(checkpoint)
         )
-    from huggingface_hub import constants, get_session, hf_hub_download
+    total = _size_on_hub(checkpoint)
+    # In a process of its own: ending it is the one cancel that works at once whatever way the
+    # library fetches, and what was fetched so far is kept.
+    command = [sys.executable, "-c", FETCH, checkpoint.repo, *checkpoint.files]
+    with TemporaryFile("w+") as messages:
+        process = subprocess.Popen(  # noqa: S603 - our interpreter, a repository of the registry
+            command,
+            stdout=messages,
+            stderr=messages,
+            env={**os.environ, "HF_HUB_DISABLE_PROGRESS_BARS": "1"},
+        )
+        while process.poll() is None:
+            report(min(_bytes_here(checkpoint), total), total)
+            if stop.wait(POLL_S):
+                process.terminate()
+                process.wait()
+                return None
+        messages.seek(0)
+        said = messages.read().strip().splitlines()
+    folder = cached_folder(checkpoint)
+    if process.returncode != 0 or folder is None:
+        reason = said[-1].split(": ", 1)[-1] if said else "the download ended early."
+        raise UserError(f"{checkpoint.name} was not downloaded: {reason}")
+    report(total, total)
+    return folder
+
+
+def _size_on_hub(checkpoint: PublicCheckpoint) -> int:
+    """Bytes of all files, as the hub tells them; the first question, and so the one that fails."""
+    from huggingface_hub import constants, get_hf_file_metadata, get_session, hf_hub_url
     from huggingface_hub.errors import HfHubHTTPError
-    from tqdm.auto import tqdm
-
-    class Stopped(Exception):
-        """Carries a cancel out of the library's download loop."""
-
-    class Progress(tqdm):
-        """Hands the library's progress on, and ends the download when it is cancelled."""
-
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            kwargs.pop("name", None)
-            super().__init__(*args, **{**kwargs, "disable": True})
-            self.total_bytes = int(kwargs.get("total") or 0)
-            self.done_bytes = int(kwargs.get("initial") or 0)
-
-        def update(self, n: float | None = 1) -> None:
-            self.done_bytes += int(n or 0)
-            report(self.done_bytes, self.total_bytes)
-            if stop.is_set():
-                raise Stopped
 
     try:
-        # One quick question first: the library itself would ask again and again for minutes.
+        # The library itself would ask an unreachable hub again and again for minutes.
         get_session().head(constants.ENDPOINT, timeout=PROBE_TIMEOUT_S)
-    except Exception as error:
+        urls = [hf_hub_url(checkpoint.repo, name) for name in checkpoint.files]
+        return sum(get_hf_file_metadata(u, timeout=REQUEST_TIMEOUT_S).size or 0 for u in urls)
+    except HfHubHTTPError as error:
+        raise UserError(
+            f"The hub answered with status {error.response.status_code} for {checkpoint.repo}; "
+            "nothing was downloaded."
+        ) from error
+    except Exception as error:  # each HTTP library has its own kind for "no connection"
         raise UserError(
             f"{checkpoint.name} was not downloaded: the hub cannot be reached from this machine. "
             + by_hand(checkpoint)
         ) from error
+
+
+def _bytes_here(checkpoint: PublicCheckpoint) -> int:
+    """Bytes of the repository in the local hub cache, unfinished files included."""
+    from huggingface_hub import constants
+
+    repo = Path(constants.HF_HUB_CACHE) / f"models--{checkpoint.repo.replace('/', '--')}"
     try:
-        for name in checkpoint.files:
-            if stop.is_set():
-                return None
-            hf_hub_download(
-                checkpoint.repo, name, tqdm_class=Progress, etag_timeout=REQUEST_TIMEOUT_S
-            )
-    except Stopped:
-        return None
-    except HfHubHTTPError as error:
-        status = error.response.status_code if error.response is not None else "no"
-        raise UserError(
-            f"The hub answered with status {status} for {checkpoint.repo}. Nothing was changed."
-        ) from error
-    except OSError as error:
-        raise UserError(
-            f"{checkpoint.name} was not downloaded: {_reason(error)} {by_hand(checkpoint)}"
-        ) from error
-    return cached_folder(checkpoint)
-
-
-def _reason(error: OSError) -> str:
-    if error.errno == 28:
-        return "the disk is full."
-    return f"{error.strerror or error}."
+        return sum(f.stat().st_size for f in (repo / "blobs").iterdir())
+    except OSError:  # not there yet, or a file was renamed between listing and looking
+        return 0

@@ -14,8 +14,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Event
 
+from binding_core.agreement.verdict import judge
 from binding_core.concepts import BUNDLED_SPACE, split_objects
+from binding_core.embeddings import PRECOMPUTED, CachedEncoder, EmbeddingCache, EmbeddingStore
+from binding_core.encoders import bundled_cards, load
 from binding_core.files import cache_folder, write_atomically
+from binding_core.presets import PRESETS
+from binding_core.scenes import swap
 from binding_core.training.data import PictureData
 from binding_core.training.trainer import Metrics, TrainConfig
 
@@ -58,12 +63,12 @@ RECIPES = (
         name="Web captions",
         summary="Trained on incomplete captions, as on the web: a bag of concepts.",
         trained_on=(
-            "Pictures of nine tenths of the objects with incomplete captions: 95 % of the "
-            "described objects lose their colour or their shape, half the captions name one object."
+            "Pictures of nine tenths of the objects with incomplete captions: every described "
+            "object has lost its colour or its shape, half the captions name one object."
         ),
         coverage=0.9,
         captions="web",
-        incomplete=0.95,
+        incomplete=1.0,
         single=0.5,
         captions_per_picture=4,
     ),
@@ -104,6 +109,20 @@ def bundle(*, out: Path, only: list[str], config: TrainConfig = CONFIG, workers:
             pool.shutdown(cancel_futures=True)
             return False
     return finished
+
+
+def precompute(*, path: Path = PRECOMPUTED) -> None:
+    """Write the embeddings that judging the presets and their swaps needs, for the first page."""
+    path.unlink(missing_ok=True)
+    store = EmbeddingStore(path)
+    for card in bundled_cards():
+        encoder = CachedEncoder(load(card.id), EmbeddingCache(stores=[store]))
+        for scene in PRESETS.values():
+            for concept in BUNDLED_SPACE.types:
+                swapped = swap(scene, concept=concept)
+                judge(encoder, scene=scene, swapped=swapped)
+                judge(encoder, scene=swapped, swapped=scene)
+    store.close()
 
 
 def train_recipe(recipe: Recipe, *, out: Path, config: TrainConfig) -> bool:

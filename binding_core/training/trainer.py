@@ -21,7 +21,7 @@ from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from binding_core.files import write_atomically
+from binding_core.files import check_safetensors, write_atomically
 
 CHECKPOINT_NAME = "checkpoint.safetensors"
 METRICS_NAME = "metrics.jsonl"
@@ -168,9 +168,13 @@ def save_checkpoint(
 
 
 def load_checkpoint(path: Path, model: nn.Module, optimizers: list[torch.optim.Optimizer]) -> int:
-    """Put a checkpoint's weights and optimizer state in place; its step, or 0 without a file."""
+    """Put a checkpoint's weights and optimizer state in place; its step, or 0 without a file.
+
+    UserError when the file is damaged or cut short.
+    """
     if not path.exists():
         return 0
+    check_safetensors(path)
     with safe_open(path, framework="pt") as file:
         step = int(file.metadata()["step"])
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
