@@ -142,6 +142,8 @@ def _bundle(options: argparse.Namespace) -> int:
         raise UserError(
             f"“{sorted(unknown)[0]}” is not a bundled model; {', '.join(BUNDLED_IDS)} are."
         )
+    if options.steps is not None and options.steps < 1:
+        raise UserError(f"At least one step is needed, not {options.steps}.")
     config = replace(CONFIG, steps=options.steps) if options.steps else CONFIG
     done = bundle(out=options.out or MODELS, only=only, config=config, workers=options.workers)
     if not done:

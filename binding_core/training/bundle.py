@@ -13,6 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Event
+from typing import TYPE_CHECKING
 
 from binding_core.agreement.verdict import judge
 from binding_core.concepts import BUNDLED_SPACE, split_objects
@@ -23,6 +24,9 @@ from binding_core.presets import PRESETS
 from binding_core.scenes import swap
 from binding_core.training.data import PictureData
 from binding_core.training.trainer import Metrics, TrainConfig
+
+if TYPE_CHECKING:
+    from torch import nn
 
 SPLIT_SEED = 0
 CARD_SCENES = 1000  # scenes a figure on the card
@@ -125,8 +129,13 @@ def precompute(*, path: Path = PRECOMPUTED) -> None:
     store.close()
 
 
-def train_recipe(recipe: Recipe, *, out: Path, config: TrainConfig) -> bool:
-    """Train one bundled model on one thread and write its folder; False when interrupted."""
+def train_recipe(
+    recipe: Recipe, *, out: Path, config: TrainConfig, card_scenes: int = CARD_SCENES
+) -> bool:
+    """Train one bundled model on one thread and write its folder; False when interrupted.
+
+    ``card_scenes`` is how many scenes stand behind each figure of its card.
+    """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     import open_clip
     import torch
@@ -139,8 +148,9 @@ def train_recipe(recipe: Recipe, *, out: Path, config: TrainConfig) -> bool:
 
     torch.set_num_threads(1)
     stop = Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    if multiprocessing.parent_process():  # a worker: an interrupt ends it at a checkpoint
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.set())
 
     data = recipe.data
     work = cache_folder() / "bundle" / recipe.id
@@ -178,13 +188,26 @@ def train_recipe(recipe: Recipe, *, out: Path, config: TrainConfig) -> bool:
     )
     if finished:
         minutes = (time.monotonic() - started) / 60
-        _publish(recipe, model=model, work=work, folder=out / recipe.id, config=config)
+        _publish(
+            recipe,
+            model=model,
+            work=work,
+            folder=out / recipe.id,
+            config=config,
+            card_scenes=card_scenes,
+        )
         sys.stderr.write(f"{recipe.id:14} done, {minutes:.0f} min in this process\n")
     return finished
 
 
 def _publish(
-    recipe: Recipe, *, model: object, work: Path, folder: Path, config: TrainConfig
+    recipe: Recipe,
+    *,
+    model: nn.Module,
+    work: Path,
+    folder: Path,
+    config: TrainConfig,
+    card_scenes: int,
 ) -> None:
     """Write weights, tokenizer, config, metrics and a measured card to the model's folder."""
     from safetensors.torch import save
@@ -215,11 +238,11 @@ def _publish(
             if n_objects == 1:
                 scenes = [
                     random_scene(space=None, n_objects=1, seed=[CARD_SEED, i], allowed=allowed)
-                    for i in range(CARD_SCENES)
+                    for i in range(card_scenes)
                 ]
             else:
                 scenes = list(
-                    swap_scenes(n=CARD_SCENES, seed=CARD_SEED, n_objects=n_objects, allowed=allowed)
+                    swap_scenes(n=card_scenes, seed=CARD_SEED, n_objects=n_objects, allowed=allowed)
                 )
             figures[f"{part}, {n_objects} object{'s' * (n_objects > 1)}"] = swap_test(
                 encoder, scenes=scenes, seed=CARD_SEED

@@ -1,0 +1,116 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from binding_core.__main__ import main
+from binding_core.presets import DEFAULT_SCENE
+from binding_core.render import render
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_models_lists_cards_as_json(capsys):
+    assert main(["models", "--json"]) == 0
+    cards = json.loads(capsys.readouterr().out)
+    assert {"web-captions", "low-coverage", "high-coverage", "control-bag"} <= {
+        c["id"] for c in cards
+    }
+    assert all({"id", "kind", "path", "train_objects", "heldout_objects"} <= set(c) for c in cards)
+    assert main(["models"]) == 0
+    assert "high-coverage" in capsys.readouterr().out
+
+
+def test_swap_prints_the_agreed_keys(capsys):
+    arguments = ["swap", "--model", "control-memoriser", "--scenes", "30", "--seed", "1"]
+    assert main([*arguments, "--split", "all", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["swap_accuracy"] == 1.0
+    assert found["n"] == 30
+    low, high = found["ci95"]
+    assert 0.85 < low < high <= 1.0
+    assert {"object_recognition", "concept_recognition"} <= set(found)
+    assert main(arguments) == 0
+    assert "n = 30" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("split", ["seen", "unseen"])
+def test_swap_measures_a_bundled_model_on_its_own_split(capsys, split):
+    arguments = ["swap", "--model", "high-coverage", "--split", split, "--scenes", "40", "--json"]
+    assert main(arguments) == 0
+    assert json.loads(capsys.readouterr().out)["swap_accuracy"] > 0.8
+
+
+def test_render_writes_the_renderers_pixels(tmp_path):
+    (tmp_path / "s.json").write_text(DEFAULT_SCENE.model_dump_json())
+    output = tmp_path / "x.png"
+    assert main(["render", str(tmp_path / "s.json"), "-o", str(output), "--size", "100"]) == 0
+    assert np.array_equal(
+        np.asarray(Image.open(output)), np.asarray(render(DEFAULT_SCENE, size=100))
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["swap", "--model", "nothing"], "There is no model"),
+        (["swap", "--model", "vit-b-32-openai"], "not on this machine"),
+        (["swap", "--model", "control-bag", "--split", "seen"], "not known which objects"),
+        (["swap", "--model", "control-bag", "--scenes", "0"], "At least one scene"),
+        (["swap", "--model", "control-bag", "--objects", "9"], "1 to 6 objects"),
+        (["swap", "--model", "control-bag", "--objects", "1"], "two objects at least"),
+        (["render", "absent.json", "-o", "x.png"], "No such file"),
+        (["bundle", "--only", "nothing"], "not a bundled model"),
+        (["bundle", "--steps", "0"], "At least one step"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence_and_exit_status_2(capsys, arguments, reason):
+    assert main(arguments) == 2
+    said = capsys.readouterr()
+    assert reason in said.err
+    assert said.out == ""
+    assert len(said.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(("name", "size"), [("x.txt", "64"), ("x.png", "9999"), ("no/x.png", "64")])
+def test_render_names_what_is_wrong_with_the_output(tmp_path, capsys, name, size):
+    (tmp_path / "s.json").write_text(DEFAULT_SCENE.model_dump_json())
+    arguments = ["render", str(tmp_path / "s.json"), "-o", str(tmp_path / name), "--size", size]
+    assert main(arguments) == 2
+    assert capsys.readouterr().err
+
+
+def test_it_runs_as_a_module_without_a_traceback():
+    done = subprocess.run(
+        [sys.executable, "-m", "binding_core", "swap", "--model", "nothing"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("There is no model")
+
+
+def test_a_short_bundle_trains_publishes_and_resumes(tmp_path, capsys):
+    """The whole way on a few steps: train, stop half-way, go on, measure, write, load."""
+    from binding_core.encoders import bundled_cards
+    from binding_core.training import bundle
+
+    out = tmp_path / "models"
+    config = bundle.TrainConfig(steps=4, batch=8, warmup_steps=2, report_every=1)
+    recipe = bundle.RECIPES[0]
+    assert bundle.train_recipe(recipe, out=out, config=config, card_scenes=4)
+    [card] = bundled_cards(out)
+    assert card.id == recipe.id
+    assert card.figures["unseen, 2 objects"]["swap_accuracy"]["n"] == 4
+    lines = (out / recipe.id / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in lines] == [1, 2, 3, 4]
+    before = (out / recipe.id / "open_clip_model.safetensors").read_bytes()
+    assert bundle.train_recipe(recipe, out=out, config=config, card_scenes=4)  # from its checkpoint
+    assert (out / recipe.id / "open_clip_model.safetensors").read_bytes() == before
