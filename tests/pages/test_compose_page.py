@@ -1,0 +1,136 @@
+"""The page Compose without a browser: what AppTest can see, with a fake encoder put in."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from binding_core.presets import PRESETS
+from binding_core.scenes import random_scene
+from tests.conftest import FakeEncoder
+
+
+@pytest.fixture
+def page(monkeypatch):
+    fakes = {}
+
+    def fake(model_id):
+        return fakes.setdefault(model_id, FakeEncoder(model_id))
+
+    monkeypatch.setattr("pages._compose.verdicts.encoder", fake)
+    monkeypatch.setattr("pages._compose.own.encoder", fake)
+    monkeypatch.setattr("pages._compose.verdicts.ready", lambda model_id: True)
+    app = AppTest.from_file("../../pages/compose.py", default_timeout=60)
+    app.session_state.navigated = True
+    return app
+
+
+def blocks(app) -> list[str]:
+    return [h.proto.body for h in app.get("html")]
+
+
+def verdicts(app) -> list[str]:
+    return [b for b in blocks(app) if '<article class="verdict"' in b]
+
+
+def test_a_first_visit_shows_three_verdicts_and_no_error(page):
+    page.run()
+    assert not page.exception
+    assert len(verdicts(page)) == 3
+    assert any("What this means" in b for b in blocks(page))
+    assert any("fingerprint-of-web-captions" in b for b in blocks(page))
+
+
+def test_a_swap_and_a_second_one(page):
+    page.run()
+    before = page.session_state.history.scene
+    page.button("swap_colour").click().run()
+    assert page.session_state.history.scene.object_words == (("blue", "square"), ("red", "circle"))
+    page.button("swap_shape").click().run()
+    page.button("swap_shape").click().run()
+    page.button("swap_colour").click().run()
+    assert page.session_state.history.scene == before
+    assert not page.exception
+
+
+def test_the_view_is_written_into_the_link_and_read_from_it(page):
+    page.run()
+    page.button("swap_shape").click().run()
+    link = dict(page.query_params)
+    assert link["c"] in ("shape", ["shape"])
+    other = AppTest.from_file("../../pages/compose.py", default_timeout=60)
+    other.session_state.navigated = True
+    for key, value in link.items():
+        other.query_params[key] = value
+    other.run()
+    assert other.session_state.history.scene == page.session_state.history.scene
+    assert not other.exception
+
+
+def test_a_broken_link_is_named(page):
+    page.query_params["s"] = "1~mist~nothing"
+    page.query_params["m"] = "gone"
+    page.run()
+    assert not page.exception
+    said = " ".join(w.value for w in page.warning)
+    assert "default scene is shown" in said
+    assert "not on this machine" in said
+
+
+def test_one_object_and_no_model_are_explained(page):
+    page.run()
+    single = random_scene(space=None, n_objects=1, seed=0)
+    page.session_state.history = page.session_state.history.then(single)
+    page.run()
+    assert not page.exception
+    assert "nothing to swap with" in page.info[0].value
+    assert page.button("swap_colour").disabled
+    page.session_state.history = page.session_state.history.undo()
+    page.session_state.models = []
+    page.run()
+    assert not page.exception
+    assert "Choose a model" in page.info[0].value
+
+
+@pytest.mark.parametrize("name", list(PRESETS))
+def test_every_preset_can_be_started_from(page, name):
+    page.run()
+    page.selectbox("preset").select(name).run()
+    assert not page.exception
+    assert page.session_state.history.scene == PRESETS[name]
+
+
+def test_a_pair_is_chosen_among_three_objects_and_survives_a_deletion(page):
+    page.run()
+    page.session_state.history = page.session_state.history.then(PRESETS["Three objects"])
+    page.run()
+    page.selectbox("pair").select_index(2).run()
+    assert page.session_state.pair == (1, 2)
+    page.button("swap_colour").click().run()
+    assert page.session_state.history.scene.object_words[0] == ("yellow", "triangle")
+    page.session_state.history = page.session_state.history.then(PRESETS["Overlap"])
+    page.run()
+    assert not page.exception
+    page.button("swap_colour").click().run()
+    assert not page.exception
+
+
+def test_seeds_give_scenes_and_an_emptied_field_is_no_error(page):
+    page.run()
+    page.number_input("seed").set_value(7).run()
+    assert page.session_state.history.scene == random_scene(space=None, n_objects=2, seed=7)
+    page.number_input("seed").set_value(None).run()
+    assert not page.exception
+
+
+def test_a_model_that_cannot_be_loaded_does_not_take_the_others_down(page, monkeypatch):
+    from binding_core.errors import UserError
+
+    def broken(model_id):
+        if model_id == "low-coverage":
+            raise UserError("its file is damaged.")
+        return FakeEncoder(model_id)
+
+    monkeypatch.setattr("pages._compose.verdicts.encoder", broken)
+    page.run()
+    assert not page.exception
+    assert len(verdicts(page)) == 2
+    assert "its file is damaged." in page.warning[0].value
