@@ -18,16 +18,20 @@ from pages._shared.encoders import usable_cards
 def start() -> None:
     """On a session's first visit, take the view from the link."""
     state = st.session_state
+    usable = usable_cards()
     if "history" in state:
+        if gone := set(state.models) - set(usable):  # removed on the page Models
+            state.models = [model for model in state.models if model not in gone]
         return
     view, notices = decode_view(
         st.query_params.to_dict(),
-        known_models=dict.fromkeys(usable_cards(), True),
+        known_models=dict.fromkeys(usable, True),
         default_models=BUNDLED_IDS,
     )
     state.history = SceneHistory(view.scene)
     state.acknowledged = 0
-    state.models = list(view.models)
+    if "models" not in state or "m" in st.query_params:  # the page Models may have chosen some
+        state.models = list(view.models)
     state.concept = view.concept
     state.pair = view.pair
     state.seed = 0

@@ -7,13 +7,12 @@ from contextlib import nullcontext
 import streamlit as st
 
 from binding_core.agreement.verdict import Verdict, judge
-from binding_core.encoders import ready
 from binding_core.errors import UserError
 from binding_core.figures.verdict import pair_block, verdict_block
 from binding_core.links import ComposeView
 from binding_core.scenes import swap
 from pages._compose import composer
-from pages._shared.encoders import encoder, usable_cards
+from pages._shared.encoders import encoder, is_waiting, usable_cards
 
 
 def swap_controls(view: ComposeView) -> None:
@@ -63,13 +62,9 @@ def verdicts_of(view: ComposeView) -> list[Verdict]:
         st.info("Choose a model above to hear its verdict.")
     verdicts = []
     for model_id in view.models:
-        waiting = (
-            nullcontext()
-            if ready(model_id)
-            else st.spinner(f"Reading the model “{cards[model_id].name}” for the first time …")
-        )
+        reading = f"Reading the model “{cards[model_id].name}” for the first time …"
         try:
-            with waiting:
+            with st.spinner(reading) if is_waiting(model_id) else nullcontext():
                 verdict = judge(encoder(model_id), scene=view.scene, swapped=swapped)
         except UserError as error:
             st.warning(f"{cards[model_id].name}: {error}", icon=":material/info:")

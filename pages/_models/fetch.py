@@ -18,6 +18,7 @@ from binding_core.settings import (
     read_settings,
     save_settings,
 )
+from pages._models.compose_link import open_in_compose
 from pages._shared.encoders import forget_cards
 
 
@@ -72,6 +73,7 @@ def _state(card: ModelCard, was_live: bool) -> None:
         st.rerun()
     if card.path:
         st.markdown(f":material/check_circle: On this machine, in `{card.path}`.")
+        open_in_compose(card)
         return
     if snapshot and snapshot.state == "failed":
         st.warning(snapshot.message, icon=":material/cloud_off:")

@@ -10,6 +10,7 @@ from binding_core.encoders import ModelCard, load
 from binding_core.encoders.own import add_own_model, own_models_folder, remove_own_model
 from binding_core.errors import UserError
 from binding_core.figures.cards import card_block
+from pages._models.compose_link import open_in_compose
 from pages._shared.encoders import forget_cards
 
 
@@ -17,9 +18,11 @@ def own_model(card: ModelCard) -> None:
     """One own model with a button that removes its copy."""
     with st.container(border=True, key=f"box_{card.id}"):
         st.html(card_block(card))
-        st.button(
-            "Remove the app's copy", key=f"remove_{card.id}", on_click=_remove, args=(card.id,)
-        )
+        with st.container(horizontal=True):
+            open_in_compose(card)
+            st.button(
+                "Remove the app's copy", key=f"remove_{card.id}", on_click=_remove, args=(card.id,)
+            )
 
 
 def _remove(model_id: str) -> None:

@@ -10,6 +10,7 @@ import streamlit as st
 
 from binding_core.agreement.verdict import Verdict
 from binding_core.files import ASSETS
+from binding_core.glossary import with_definitions
 
 PAPER = (
     "<a href='https://arxiv.org/abs/2605.31503'>“How can embedding models bind concepts?”</a> "
@@ -43,8 +44,8 @@ def meaning(means: str, break_it: str) -> None:
     """What the page shows, and how to make it fail."""
     st.html(
         '<div class="meaning">'
-        f"<section><h3>What this means</h3><p>{escape(means)}</p></section>"
-        f"<section><h3>Break it</h3><p>{escape(break_it)}</p></section></div>"
+        f"<section><h3>What this means</h3><p>{with_definitions(means)}</p></section>"
+        f"<section><h3>Break it</h3><p>{with_definitions(break_it)}</p></section></div>"
     )
 
 

@@ -15,6 +15,7 @@ from binding_core.encoders import (
     load,
     own_cards,
     public_cards,
+    ready,
     warm_up,
 )
 from binding_core.encoders.protocol import Encoder, ModelCard
@@ -27,8 +28,21 @@ def embedding_cache() -> EmbeddingCache:
 
 
 def encoder(model_id: str) -> Encoder:
-    """The shared encoder of that id, behind the cache."""
+    """The encoder of that id: the process's shared one, unless the session brings its own source.
+
+    ``st.session_state.encoder_source`` is where a test puts its fake.
+    """
+    source = st.session_state.get("encoder_source", _shared_encoder)
+    return source(model_id)
+
+
+def _shared_encoder(model_id: str) -> Encoder:
     return CachedEncoder(load(model_id), embedding_cache())
+
+
+def is_waiting(model_id: str) -> bool:
+    """Whether the model's weights have yet to be read."""
+    return "encoder_source" not in st.session_state and not ready(model_id)
 
 
 @st.cache_resource(ttl=60)

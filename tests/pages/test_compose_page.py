@@ -8,19 +8,16 @@ from binding_core.scenes import random_scene
 from tests.conftest import FakeEncoder
 
 
-@pytest.fixture
-def page(monkeypatch):
-    fakes = {}
-
-    def fake(model_id):
-        return fakes.setdefault(model_id, FakeEncoder(model_id))
-
-    monkeypatch.setattr("pages._compose.verdicts.encoder", fake)
-    monkeypatch.setattr("pages._compose.own.encoder", fake)
-    monkeypatch.setattr("pages._compose.verdicts.ready", lambda model_id: True)
+def new_session() -> AppTest:
     app = AppTest.from_file("../../pages/compose.py", default_timeout=60)
     app.session_state.navigated = True
+    app.session_state.encoder_source = FakeEncoder
     return app
+
+
+@pytest.fixture
+def page() -> AppTest:
+    return new_session()
 
 
 def blocks(app) -> list[str]:
@@ -56,8 +53,7 @@ def test_the_view_is_written_into_the_link_and_read_from_it(page):
     page.button("swap_shape").click().run()
     link = dict(page.query_params)
     assert link["c"] in ("shape", ["shape"])
-    other = AppTest.from_file("../../pages/compose.py", default_timeout=60)
-    other.session_state.navigated = True
+    other = new_session()
     for key, value in link.items():
         other.query_params[key] = value
     other.run()
@@ -121,7 +117,7 @@ def test_seeds_give_scenes_and_an_emptied_field_is_no_error(page):
     assert not page.exception
 
 
-def test_a_model_that_cannot_be_loaded_does_not_take_the_others_down(page, monkeypatch):
+def test_a_model_that_cannot_be_loaded_does_not_take_the_others_down(page):
     from binding_core.errors import UserError
 
     def broken(model_id):
@@ -129,8 +125,17 @@ def test_a_model_that_cannot_be_loaded_does_not_take_the_others_down(page, monke
             raise UserError("its file is damaged.")
         return FakeEncoder(model_id)
 
-    monkeypatch.setattr("pages._compose.verdicts.encoder", broken)
+    page.session_state.encoder_source = broken
     page.run()
     assert not page.exception
     assert len(verdicts(page)) == 2
     assert "its file is damaged." in page.warning[0].value
+
+
+def test_a_model_removed_meanwhile_is_left_out(page):
+    page.run()
+    page.session_state.models = ["high-coverage", "own:gone"]
+    page.run()
+    assert not page.exception
+    assert len(verdicts(page)) == 1
+    assert page.session_state.models == ["high-coverage"]

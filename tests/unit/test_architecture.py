@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 # Imports run downward only: a module may import from its own floor or from a lower one.
 FLOORS = (
     {"errors", "files"},
-    {"concepts", "settings"},
+    {"concepts", "settings", "glossary"},
     {"scenes"},
     {"captions", "render", "presets", "editing"},
     {"links", "pictures", "jobs"},
