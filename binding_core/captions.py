@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -109,15 +110,18 @@ def vocabulary() -> tuple[str, ...]:
     return (*FUNCTION_WORDS, *COLOURS, *SHAPES)
 
 
-def is_true(descriptions: Sequence[Description], objects: Iterable[Words]) -> bool:
-    """Whether every description fits an object of its own among ``objects``."""
-    objects = list(objects)
-    if not descriptions:
-        return True
-    (colour, shape), rest = descriptions[0], descriptions[1:]
-    return any(
-        colour in (None, words[0])
-        and shape in (None, words[1])
-        and is_true(rest, objects[:i] + objects[i + 1 :])
-        for i, words in enumerate(objects)
+def is_true(descriptions: Sequence[Description], objects: Sequence[Words]) -> bool:
+    """Whether a caption of these descriptions is true of a scene with these objects.
+
+    Every description must fit an object. Complete ones, with colour and shape, each need one of
+    their own: "a red square and a red square" asks for two. Incomplete ones do not: "something red
+    and a square" is true of a single red square. Were it false there, incomplete captions would
+    tell which colour and which shape are *not* one object's, and a model learns to bind the wrong
+    way round from that (measured: swap accuracy 0.25 on seen objects).
+    """
+    complete = Counter(d for d in descriptions if None not in d)
+    incomplete = [d for d in descriptions if None in d]
+    return complete <= Counter(objects) and all(
+        any(colour in (None, words[0]) and shape in (None, words[1]) for words in objects)
+        for colour, shape in incomplete
     )

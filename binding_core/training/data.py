@@ -10,9 +10,9 @@ between models is which captions a picture brings:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import permutations
 from typing import Literal
 
 import numpy as np
@@ -117,28 +117,23 @@ def truth_table(
 ) -> np.ndarray:
     """Which caption is true of which scene: bool (len(scenes), len(captions)).
 
-    True when every description fits an object of its own; the vectorised form of
+    Counts of objects and concepts against the counts that captions ask for: the vectorised form of
     :func:`binding_core.captions.is_true` (a test holds the two together).
     """
-    slots = max(map(len, [*scenes, *captions]))
-    colour_of = {value: i for i, value in enumerate(BUNDLED_SPACE.values[0])}
-    shape_of = {value: i for i, value in enumerate(BUNDLED_SPACE.values[1])}
-    # An object that is not there (-2) fits only a description that is not there (-1, -1).
-    objects = np.full((len(scenes), slots, 2), -2)
-    for row, words in zip(objects, scenes, strict=True):
-        row[: len(words)] = [(colour_of[c], shape_of[s]) for c, s in words]
-    wanted = np.full((len(captions), slots, 2), -1)
-    for row, descriptions in zip(wanted, captions, strict=True):
-        row[: len(descriptions)] = [
-            (colour_of.get(c, -1), shape_of.get(s, -1)) for c, s in descriptions
-        ]
-    left_out = wanted == -1
-    # fits[scene, caption, object, description]
-    fits = (
-        (objects[:, None, :, None, :] == wanted[None, :, None, :, :])
-        | left_out[None, :, None, :, :]
-    ).all(-1)
-    places = np.arange(slots)
-    return np.any(
-        [fits[:, :, list(order), places].all(-1) for order in permutations(range(slots))], axis=0
-    )
+    space = BUNDLED_SPACE
+    objects = np.zeros((len(scenes), space.n_objects), dtype=np.int8)
+    concepts = np.zeros((len(scenes), len(space.concepts)), dtype=bool)
+    for i, scene in enumerate(scenes):
+        for words in scene:
+            objects[i, space.object_index(words)] += 1
+            concepts[i, list(space.concept_indices(words))] = True
+    concept_index = {value: k for k, (_, value) in enumerate(space.concepts)}
+    truth = np.ones((len(scenes), len(captions)), dtype=bool)
+    for j, descriptions in enumerate(captions):
+        for description, count in Counter(descriptions).items():
+            if None in description:
+                [value] = [v for v in description if v is not None]
+                truth[:, j] &= concepts[:, concept_index[value]]
+            else:
+                truth[:, j] &= objects[:, space.object_index(description)] >= count
+    return truth
