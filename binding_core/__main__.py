@@ -5,16 +5,35 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from binding_core.errors import UserError
+
+PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".webp")
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message[0].upper()}{message[1:]} (see {self.prog} --help).")
+
+
+def _whole(minimum: int) -> Callable[[str], int]:
+    """Reads a whole number of at least ``minimum``."""
+
+    def whole(text: str) -> int:
+        if not text.isdecimal() or int(text) < minimum:
+            raise argparse.ArgumentTypeError(f"a whole number from {minimum} on, not “{text}”")
+        return int(text)
+
+    return whole
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0 on success, 2 with one sentence on stderr for what cannot be done."""
-    parser = argparse.ArgumentParser(prog="python -m binding_core", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
+    parser = _Parser(prog="python -m binding_core", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
 
     models = commands.add_parser("models", help="list every model the app knows")
     models.add_argument("--json", action="store_true", help="print the cards as JSON")
@@ -23,32 +42,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     swap = commands.add_parser("swap", help="swap accuracy and recognition on fresh random scenes")
     swap.add_argument("--model", required=True, help="a model's id, as “models” lists it")
     swap.add_argument("--split", choices=("seen", "unseen", "all"), default="all")
-    swap.add_argument("--scenes", type=int, default=1000, help="how many scenes (default 1000)")
-    swap.add_argument("--objects", type=int, default=2, help="objects a scene (default 2)")
+    swap.add_argument(
+        "--scenes", type=_whole(1), default=1000, help="how many scenes (default 1000)"
+    )
+    swap.add_argument("--objects", type=_whole(2), default=2, help="objects a scene (default 2)")
     swap.add_argument("--concept", choices=("colour", "shape"), default="colour")
-    swap.add_argument("--seed", type=int, default=0)
+    swap.add_argument("--seed", type=_whole(0), default=0)
     swap.add_argument("--json", action="store_true", help="print the result as JSON")
     swap.set_defaults(run=_swap)
 
     render = commands.add_parser("render", help="draw a scene")
     render.add_argument("scene", type=Path, help="a scene as JSON")
     render.add_argument("-o", "--output", type=Path, required=True, help="the picture to write")
-    render.add_argument("--size", type=int, default=224, help="pixels a side (default 224)")
+    render.add_argument("--size", type=_whole(1), default=224, help="pixels a side (default 224)")
     render.set_defaults(run=_render)
 
     bundle = commands.add_parser("bundle", help="train the bundled models anew (under 90 minutes)")
     bundle.add_argument("--out", type=Path, help="folder for the models (default assets/models)")
     bundle.add_argument("--only", nargs="+", help="ids of the models to train (default all)")
-    bundle.add_argument("--steps", type=int, help="training steps, for a trial")
-    bundle.add_argument("--workers", type=int, default=2, help="models trained at once (default 2)")
+    bundle.add_argument("--steps", type=_whole(1), help="training steps, for a trial")
+    bundle.add_argument(
+        "--workers", type=_whole(1), default=2, help="models trained at once (default 2)"
+    )
     bundle.set_defaults(run=_bundle)
 
-    options = parser.parse_args(arguments)
     try:
+        options = parser.parse_args(arguments)
         return options.run(options)
     except UserError as error:
         sys.stderr.write(f"{error}\n")
-        return 2
+    except OSError as error:
+        sys.stderr.write(f"{error.filename or 'A file'}: {error.strerror or error}.\n")
+    return 2
 
 
 def _models(options: argparse.Namespace) -> int:
@@ -68,8 +93,6 @@ def _swap(options: argparse.Namespace) -> int:
     from binding_core.agreement.swap_test import swap_scenes, swap_test
     from binding_core.encoders import card, load
 
-    if options.scenes < 1:
-        raise UserError(f"At least one scene is needed, not {options.scenes}.")
     known = card(options.model)
     allowed = {"seen": known.train_objects, "unseen": known.heldout_objects, "all": None}
     if options.split != "all" and not allowed[options.split]:
@@ -117,17 +140,10 @@ def _render(options: argparse.Namespace) -> int:
     from binding_core.render import render
     from binding_core.scenes import parse_scene
 
-    try:
-        scene = parse_scene(options.scene.read_bytes())
-        render(scene, size=options.size).save(options.output)
-    except OSError as error:
-        raise UserError(f"{error.filename}: {error.strerror}.") from error
-    except ValueError as error:
-        if isinstance(error, UserError):
-            raise
-        raise UserError(
-            f"{options.output}: the picture's ending must be .png, .jpg or .webp."
-        ) from error
+    scene = parse_scene(options.scene.read_bytes())
+    if options.output.suffix.lower() not in PICTURE_ENDINGS:
+        raise UserError(f"The picture's ending must be one of {', '.join(PICTURE_ENDINGS)}.")
+    render(scene, size=options.size).save(options.output)
     return 0
 
 
@@ -142,8 +158,6 @@ def _bundle(options: argparse.Namespace) -> int:
         raise UserError(
             f"“{sorted(unknown)[0]}” is not a bundled model; {', '.join(BUNDLED_IDS)} are."
         )
-    if options.steps is not None and options.steps < 1:
-        raise UserError(f"At least one step is needed, not {options.steps}.")
     config = replace(CONFIG, steps=options.steps) if options.steps else CONFIG
     done = bundle(out=options.out or MODELS, only=only, config=config, workers=options.workers)
     if not done:

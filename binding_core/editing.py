@@ -68,6 +68,21 @@ def apply_edit(scene: Scene, edit: Edit) -> Scene:
     return scene.model_copy(update={"objects": tuple(objects)})
 
 
+def follow(pair: tuple[int, int], edit: Edit, *, n_objects: int) -> tuple[int, int]:
+    """The pair of objects after an edit that may move their positions in the scene.
+
+    ``n_objects`` is the number before the edit. A pair that loses an object becomes the first two.
+    """
+    if edit.op == "forward" and edit.index + 1 < n_objects:
+        moved = {edit.index: edit.index + 1, edit.index + 1: edit.index}
+        return moved.get(pair[0], pair[0]), moved.get(pair[1], pair[1])
+    if edit.op == "delete":
+        if edit.index in pair:
+            return (0, 1)
+        return pair[0] - (pair[0] > edit.index), pair[1] - (pair[1] > edit.index)
+    return pair
+
+
 def _checked(fields: dict) -> PlacedObject:
     try:
         return PlacedObject(**fields)

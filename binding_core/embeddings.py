@@ -13,13 +13,14 @@ from threading import Lock
 import numpy as np
 from PIL import Image
 
-from binding_core.encoders.protocol import Encoder
+from binding_core.encoders.protocol import Encoder, Reading
 from binding_core.files import ASSETS, cache_folder
 
 PRECOMPUTED = ASSETS / "precomputed.sqlite"  # embeddings of the presets by the bundled models
 MEMORY_ROWS = 20_000  # about 10 MB at 128 dimensions
 DISK_ROWS = 200_000
 BUSY_TIMEOUT_S = 2
+NORM_TOLERANCE = 1e-3
 
 Key = tuple[str, str]  # (encoder fingerprint, content hash)
 
@@ -27,8 +28,8 @@ Key = tuple[str, str]  # (encoder fingerprint, content hash)
 class EmbeddingStore:
     """Embedding rows in one SQLite file, whose transactions make each write all or nothing.
 
-    A file that is not a readable store is set aside and made again, with a warning: everything in
-    it can be computed anew. When the disk cannot be written, the store goes on without it.
+    A file that is not a readable store is deleted and made again, with a warning: everything in it
+    can be computed anew. When the disk cannot be written, the store goes on without it.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
@@ -36,30 +37,36 @@ class EmbeddingStore:
         self._read_only = read_only
         self._lock = Lock()
         self._database: sqlite3.Connection | None = None
+        self._count = 0
         try:
-            self._database = self._open()
+            self._open()
         except (sqlite3.DatabaseError, OSError) as error:
             self._recover(error)
 
-    def _open(self) -> sqlite3.Connection | None:
+    def _open(self) -> None:
         if self._read_only:
             if not self.path.exists():
-                return None
+                return
             uri = f"{self.path.resolve().as_uri()}?mode=ro&immutable=1"
-            database = sqlite3.connect(uri, uri=True, check_same_thread=False)
+            self._database = sqlite3.connect(uri, uri=True, check_same_thread=False)
         else:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            database = sqlite3.connect(self.path, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
-            database.execute("PRAGMA journal_mode=WAL")
-            database.execute(
+            self._database = sqlite3.connect(
+                self.path, timeout=BUSY_TIMEOUT_S, check_same_thread=False
+            )
+            self._database.execute("PRAGMA journal_mode=WAL")
+            self._database.execute("PRAGMA synchronous=NORMAL")
+            self._database.execute(
                 "CREATE TABLE IF NOT EXISTS embeddings (fingerprint TEXT, content TEXT, row BLOB, "
                 "PRIMARY KEY (fingerprint, content)) WITHOUT ROWID"
             )
-        database.execute("SELECT fingerprint, content, row FROM embeddings LIMIT 1").fetchall()
-        return database
+        columns = [row[1] for row in self._database.execute("PRAGMA table_info(embeddings)")]
+        if columns != ["fingerprint", "content", "row"]:
+            raise sqlite3.DatabaseError("it holds something else")
+        self._count = self._database.execute("SELECT COUNT(*) FROM embeddings").fetchone()[0]
 
     def _recover(self, error: Exception) -> None:
-        self._database = None
+        self._close()
         # An operational error is the surroundings' fault: no permission, no space, a lock.
         damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(
             error, sqlite3.OperationalError
@@ -71,21 +78,29 @@ class EmbeddingStore:
         try:
             for suffix in ("", "-wal", "-shm"):
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
-            self._database = self._open()
+            self._open()
         except (sqlite3.DatabaseError, OSError) as second:
+            self._close()
             warnings.warn(f"{self.path} is not used: {second}.", stacklevel=3)
 
+    def _close(self) -> None:
+        if self._database:
+            self._database.close()
+            self._database = None
+
     def get(self, keys: Sequence[Key]) -> dict[Key, np.ndarray]:
-        """The rows that are there, float32 (d,) each."""
+        """The rows that are there, float32 (d,) each; a row that is no embedding is left out."""
         found: dict[Key, np.ndarray] = {}
         with self._lock:
             try:
-                for key in keys if self._database else ():
-                    row = self._database.execute(
+                for key in keys:
+                    if self._database is None:
+                        break
+                    blob = self._database.execute(
                         "SELECT row FROM embeddings WHERE fingerprint = ? AND content = ?", key
                     ).fetchone()
-                    if row:
-                        found[key] = np.frombuffer(row[0], dtype=np.float32)
+                    if blob and (row := _embedding(blob[0])) is not None:
+                        found[key] = row
             except sqlite3.DatabaseError as error:
                 self._recover(error)
         return found
@@ -93,17 +108,18 @@ class EmbeddingStore:
     def put(self, rows: dict[Key, np.ndarray]) -> None:
         """Keep rows; the store forgets everything when it outgrows DISK_ROWS."""
         with self._lock:
-            if self._database is None:
+            if self._database is None or self._read_only:
                 return
             try:
                 with self._database as database:
-                    count = database.execute("SELECT COUNT(*) FROM embeddings").fetchone()[0]
-                    if count + len(rows) > DISK_ROWS:
+                    if self._count + len(rows) > DISK_ROWS:
                         database.execute("DELETE FROM embeddings")
+                        self._count = 0
                     database.executemany(
                         "INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?)",
                         [(*key, np.float32(row).tobytes()) for key, row in rows.items()],
                     )
+                    self._count += len(rows)
             except sqlite3.OperationalError as error:  # disk full, read-only, locked for too long
                 warnings.warn(f"Embeddings are not kept on disk: {error}.", stacklevel=2)
             except sqlite3.DatabaseError as error:
@@ -112,9 +128,18 @@ class EmbeddingStore:
     def close(self) -> None:
         """Leave one whole file behind, without SQLite's write-ahead log beside it."""
         with self._lock:
-            if self._database:
-                self._database.close()
-                self._database = None
+            self._close()
+
+
+def _embedding(blob: object) -> np.ndarray | None:
+    """The row in a blob, or None, with a warning, when it cannot be a unit-norm embedding."""
+    if isinstance(blob, bytes) and blob and len(blob) % 4 == 0:
+        row = np.frombuffer(blob, dtype=np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if abs(float(row @ row) - 1) < NORM_TOLERANCE:
+                return row
+    warnings.warn("A damaged embedding in the cache is computed again.", stacklevel=3)
+    return None
 
 
 class EmbeddingCache:
@@ -182,9 +207,9 @@ class CachedEncoder:
         """The fingerprint of the encoder behind it."""
         return self.encoder.fingerprint
 
-    def unknown_words(self, text: str) -> list[str]:
-        """Words of the text that the model has never met in training."""
-        return self.encoder.unknown_words(text)
+    def reading(self, text: str) -> Reading:
+        """How the encoder behind it reads a text."""
+        return self.encoder.reading(text)
 
     def embed_images(self, images: Sequence[Image.Image]) -> np.ndarray:
         """n pictures -> unit-norm float32 (n, d)."""
@@ -205,8 +230,9 @@ class CachedEncoder:
 
 def picture_key(image: Image.Image) -> str:
     """Hash of a picture's size, mode and pixels."""
-    header = f"{image.mode} {image.size} ".encode()
-    return "picture " + hashlib.sha256(header + image.tobytes()).hexdigest()
+    digest = hashlib.sha256(f"{image.mode} {image.size} ".encode())
+    digest.update(image.tobytes())
+    return "picture " + digest.hexdigest()
 
 
 def text_key(text: str) -> str:

@@ -53,8 +53,8 @@ def check_safetensors(path: Path) -> None:
             raise UserError(f"{path.name} is not a safetensors file, or it is cut short.")
         try:
             header = json.loads(file.read(length))
-            ends = [e["data_offsets"][1] for k, e in header.items() if k != "__metadata__"]
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            ends = [int(e["data_offsets"][1]) for k, e in header.items() if k != "__metadata__"]
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise UserError(f"{path.name} is not a safetensors file.") from error
     if size != 8 + length + max(ends, default=0):
         raise UserError(f"{path.name} is cut short: its header promises more data than it holds.")

@@ -19,12 +19,15 @@ TERMS = {
 
 def with_definitions(text: str) -> str:
     """The text as HTML in which each term's first occurrence carries its definition."""
-    html = escape(text, quote=False)
-    for term, definition in TERMS.items():
-        html = re.sub(
-            rf"\b{re.escape(term)}\b",
-            f'<abbr title="{escape(definition)}">{term}</abbr>',
-            html,
-            count=1,
-        )
-    return html
+    explained: set[str] = set()
+
+    def explain(match: re.Match[str]) -> str:
+        term = match[0]
+        if term in explained:
+            return term
+        explained.add(term)
+        return f'<abbr title="{escape(TERMS[term])}" tabindex="0">{term}</abbr>'
+
+    longest_first = sorted(TERMS, key=len, reverse=True)
+    pattern = rf"\b({'|'.join(map(re.escape, longest_first))})\b"
+    return re.sub(pattern, explain, escape(text, quote=False))

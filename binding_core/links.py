@@ -85,19 +85,18 @@ def decode_view(
     ``known_models`` says of every model id whether it can be used here.
     """
     notices: list[str] = []
-    scene, models, concept, pair = DEFAULT_SCENE, default_models, "colour", (0, 1)
+    scene, concept, pair = DEFAULT_SCENE, "colour", (0, 1)
+    models = tuple(m for m in default_models if known_models.get(m))
     if "s" in parameters:
         try:
             scene = decode_scene(parameters["s"])
         except UserError as error:
             notices.append(f"{error} The default scene is shown instead.")
     if "m" in parameters:
-        wanted = parameters["m"][:500].split("~") if parameters["m"] else []
+        wanted = dict.fromkeys(m for m in parameters["m"][:500].split("~") if m)
         models = tuple(m for m in wanted if known_models.get(m))
         if len(models) < len(wanted):
             notices.append("The link names a model that is not on this machine; it is left out.")
-        if not models:
-            models = default_models
     if "c" in parameters:
         if parameters["c"] in BUNDLED_SPACE.types:
             concept = parameters["c"]

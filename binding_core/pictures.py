@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import warnings
 
+import numpy as np
 from PIL import Image, ImageOps
 
 from binding_core.errors import UserError
@@ -38,6 +39,7 @@ def read_picture(data: bytes) -> Image.Image:
                     f"{MAX_PIXELS // 1_000_000} million are read."
                 )
             picture.load()
+            upright = _upright(picture)
     except Image.DecompressionBombError as error:
         raise UserError(
             f"The picture has more than {MAX_PIXELS // 1_000_000} million pixels and is not opened."
@@ -48,9 +50,19 @@ def read_picture(data: bytes) -> Image.Image:
         if isinstance(error, UserError):
             raise
         raise UserError("The picture is damaged or cut short and cannot be read.") from error
-    upright = ImageOps.exif_transpose(picture)
+    if upright.mode.startswith("I"):  # 16-bit grey, which convert() would clip rather than scale
+        grey = np.asarray(upright, dtype=np.uint32) >> 8
+        upright = Image.fromarray(grey.astype(np.uint8))
     if upright.has_transparency_data:
         layer = upright.convert("RGBA")
         upright = Image.new("RGB", layer.size, BACKDROP)
         upright.paste(layer, mask=layer.getchannel("A"))
     return upright.convert("RGB")
+
+
+def _upright(picture: Image.Image) -> Image.Image:
+    """The picture as its EXIF entry turns it; as it lies when that entry cannot be read."""
+    try:
+        return ImageOps.exif_transpose(picture)
+    except Exception:  # Pillow raises many kinds for broken EXIF, and none matters here
+        return picture

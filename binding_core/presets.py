@@ -21,10 +21,10 @@ PRESETS: dict[str, Scene] = {
     "Red square, blue circle": _scene(
         ("red", "square", 0.3, 0.42, 0.36), ("blue", "circle", 0.7, 0.6, 0.36)
     ),
-    "A pair all have seen": _scene(
+    "Objects all have seen": _scene(
         ("purple", "cross", 0.3, 0.36, 0.38), ("white", "ring", 0.68, 0.66, 0.38)
     ),
-    "A pair none has seen": _scene(
+    "Objects none has seen": _scene(
         ("orange", "triangle", 0.3, 0.36, 0.38), ("blue", "star", 0.68, 0.66, 0.38)
     ),
     "One colour twice": _scene(

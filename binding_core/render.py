@@ -147,7 +147,10 @@ def render(scene: Scene, *, size: int = 224) -> Image.Image:
 def scene_of(picture: Image.Image) -> Scene | None:
     """The scene that :func:`render` wrote into a picture; None for any other picture."""
     text = picture.info.get(SCENE_KEY)
-    return parse_scene(text) if isinstance(text, str) else None
+    try:
+        return parse_scene(text) if isinstance(text, str) else None
+    except UserError:  # somebody else's entry of that name
+        return None
 
 
 def render_batch(scenes: Sequence[Scene], *, size: int) -> np.ndarray:

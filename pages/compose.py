@@ -32,7 +32,7 @@ meaning(
     "either way; its objects are not recognised, although its concepts are. "
     "The three models share one network and one training length. Only their captions and the "
     "objects they saw differ.",
-    "Start from “A pair none has seen”: its objects were held out of every bundled model's "
+    "Start from “Objects none has seen”: they were held out of every bundled model's "
     "training, and low coverage loses what high coverage keeps. Or let two objects overlap, give "
     "both one colour, or switch on a control, whose binding function is known by construction.",
 )

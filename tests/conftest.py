@@ -1,10 +1,11 @@
 import hashlib
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+from huggingface_hub import constants
 
+from binding_core.encoders.protocol import Reading
 from binding_core.training import model as small_clip
 
 
@@ -13,6 +14,10 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or writes the user's own cache, data or hub folders."""
     monkeypatch.setenv("CBE_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("CBE_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
 
 
 class FakeEncoder:
@@ -43,8 +48,8 @@ class FakeEncoder:
         self.texts_computed += len(texts)
         return self._rows([t.encode() for t in texts])
 
-    def unknown_words(self, text):
-        return []
+    def reading(self, text):
+        return Reading()
 
 
 @pytest.fixture
@@ -65,6 +70,3 @@ def checkpoint_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder / "open_clip_model.safetensors",
     )
     return folder
-
-
-os.environ.setdefault("HF_HUB_OFFLINE", "0")

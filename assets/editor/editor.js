@@ -17,6 +17,14 @@ const TOOLS = [
   ["redo", "Redo", "Redo the edit that was undone"],
 ];
 const NUMBERS = [["x", "Across"], ["y", "Down"], ["size", "Size"]];
+const SAID = {
+  add: "Object added.",
+  duplicate: "Object duplicated.",
+  delete: "Object deleted.",
+  forward: "Object brought forward.",
+  undo: "Undone.",
+  redo: "Done again.",
+};
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 const rounded = (value) => Math.round(value * 1000) / 1000;
@@ -53,11 +61,12 @@ class Editor {
     this.pending = this.pending.filter((edit) => edit.number > acknowledged);
     this.sent = Math.max(this.sent, acknowledged);
     this.history = { undo: can_undo, redo: can_redo };
+    this.latest = component;
     if (this.pending.length || this.timer || this.drag) return; // our own edits are newer
-    if (this.scene && scene.objects.length > this.scene.objects.length) {
-      this.selected = scene.objects.length - 1;
-    }
-    this.scene = scene;
+    const grown = this.scene && scene.objects.length > this.scene.objects.length;
+    if (grown) this.selected = scene.objects.length - 1;
+    this.scene = structuredClone(scene);
+    this.numbered = component.data.numbered;
     this.selected = clamp(this.selected, 0, scene.objects.length - 1);
     this.draw();
   }
@@ -92,7 +101,28 @@ class Editor {
 
   run(op) {
     this.flush();
-    this.submit({ op, index: this.selected });
+    const index = this.selected;
+    const { objects } = this.scene;
+    // What moves positions is done here at once, so that the next edit names the right object.
+    if (op === "forward") {
+      if (index === objects.length - 1) return;
+      [objects[index], objects[index + 1]] = [objects[index + 1], objects[index]];
+      this.selected = index + 1;
+    } else if (op === "delete") {
+      if (objects.length === 1) return;
+      const focused = this.stage.contains(this.focused());
+      objects.splice(index, 1);
+      this.selected = clamp(index, 0, objects.length - 1);
+      this.draw();
+      if (focused) this.stage.children[this.selected].focus();
+    }
+    this.draw();
+    this.submit({ op, index });
+    this.live.textContent = SAID[op];
+  }
+
+  focused() {
+    return this.root.activeElement ?? this.root.getRootNode().activeElement;
   }
 
   select(index) {
@@ -114,13 +144,15 @@ class Editor {
       const scale = object.size * UNIT;
       group.setAttribute("transform", `translate(${object.x * UNIT} ${object.y * UNIT}) scale(${scale})`);
       group.classList.toggle("selected", index === this.selected);
+      group.setAttribute("aria-pressed", index === this.selected);
       group.setAttribute(
         "aria-label",
         `${object.colour} ${object.shape}, object ${index + 1} of ${objects.length}, ` +
           `${Math.round(object.x * 100)} % across, ${Math.round(object.y * 100)} % down`,
       );
       group.dataset.object = `${object.colour} ${object.shape}`;
-      const [polygon] = group.children;
+      const [polygon, , number] = group.children;
+      number.textContent = this.numbered ? index + 1 : "";
       polygon.setAttribute("points", PALETTE.shapes[object.shape]);
       polygon.setAttribute("fill", PALETTE.colours[object.colour]);
     });
@@ -132,6 +164,7 @@ class Editor {
     group.append(
       element("polygon", { "fill-rule": "evenodd" }, SVG),
       element("rect", { class: "halo", x: -0.56, y: -0.56, width: 1.12, height: 1.12, rx: 0.08 }, SVG),
+      element("text", { class: "number", x: -0.5, y: -0.34, "aria-hidden": "true" }, SVG),
     );
     const index = () => [...this.stage.children].indexOf(group);
     group.addEventListener("focus", () => this.select(index()));
@@ -170,7 +203,8 @@ class Editor {
       redo: !this.history.redo,
     };
     for (const button of this.root.querySelectorAll(".toolbar button")) {
-      button.disabled = disabled[button.dataset.op];
+      // Not the attribute "disabled": it would take the focus away from whoever uses the keyboard.
+      button.setAttribute("aria-disabled", disabled[button.dataset.op]);
     }
   }
 
@@ -179,7 +213,9 @@ class Editor {
     for (const [op, text, title] of TOOLS) {
       const button = element("button", { type: "button", title, "data-op": op });
       button.textContent = text;
-      button.addEventListener("click", () => this.run(op));
+      button.addEventListener("click", () => {
+        if (button.getAttribute("aria-disabled") !== "true") this.run(op);
+      });
       toolbar.append(button);
     }
   }
@@ -230,7 +266,7 @@ class Editor {
       if (!turn) return;
       event.preventDefault();
       const buttons = [...group.children];
-      const now = buttons.indexOf(this.root.activeElement ?? this.root.getRootNode().activeElement);
+      const now = buttons.indexOf(this.focused());
       const next = buttons[(now + turn + buttons.length) % buttons.length];
       next.focus();
       next.click();
@@ -271,6 +307,7 @@ class Editor {
     group.classList.remove("dragging");
     const { x, y } = this.scene.objects[this.selected];
     if (moved) this.change({ x, y });
+    else this.receive(this.latest); // what came meanwhile was not drawn
   }
 
   onKey(event) {
@@ -280,7 +317,7 @@ class Editor {
       ArrowLeft: ["x", -step], ArrowRight: ["x", step], ArrowUp: ["y", -step], ArrowDown: ["y", step],
       "+": ["size", step], "-": ["size", -step],
     };
-    if (event.key === "Delete" && this.scene.objects.length > 1) {
+    if (event.key === "Delete") {
       event.preventDefault();
       this.run("delete");
     } else if (moves[event.key]) {
@@ -288,7 +325,9 @@ class Editor {
       const [field, by] = moves[event.key];
       const [low, high] = limits(field);
       this.change({ [field]: rounded(clamp(object[field] + by, low, high)) }, { later: true });
-      this.live.textContent = `${Math.round(object.x * 100)} across, ${Math.round(object.y * 100)} down`;
+      this.live.textContent = field === "size"
+        ? `Size ${Math.round(object.size * 100)}`
+        : `${Math.round(object.x * 100)} across, ${Math.round(object.y * 100)} down`;
     }
   }
 }

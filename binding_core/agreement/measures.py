@@ -38,3 +38,14 @@ def share(held: Sequence[bool], *, chance: float | None) -> Share:
         n=n,
         chance=chance,
     )
+
+
+def mean_share(shares: Sequence[float], *, chance: float | None) -> Share:
+    """The mean of n shares in [0, 1], one a scene.
+
+    Its interval is that of n yes-or-no answers with this mean: too wide rather than too narrow,
+    since answers vary most.
+    """
+    total = float(sum(shares))
+    counted = share([i < round(total) for i in range(len(shares))], chance=chance)
+    return counted.model_copy(update={"value": total / len(shares)}) if len(shares) else counted

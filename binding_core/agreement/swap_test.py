@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from binding_core.agreement.measures import Share, share
+from binding_core.agreement.measures import Share, mean_share, share
 from binding_core.agreement.recognition import (
     chance_of_recognition,
     concept_queries,
@@ -24,6 +24,7 @@ from binding_core.render import render
 from binding_core.scenes import Scene, random_scene, swap
 
 CHUNK = 256  # pictures held in memory at a time
+PICTURE_SIZE = 224  # pixels a side; each model resizes them as it was trained to
 MAX_DRAWS_PER_SCENE = 100
 # Test scenes share no seed with training scenes, which are seeded by (seed, step, index).
 TEST_STREAM = 2**31
@@ -39,6 +40,7 @@ class SwapReport(BaseModel):
     concept: str  # the concept type that is exchanged
     n_objects: int  # objects a scene
     seed: int
+    picture_size: int = PICTURE_SIZE  # pixels a side of the pictures shown
     swap_accuracy: Share  # sim(picture, caption) > sim(picture, swapped caption)
     object_recognition: Share  # over all objects of the space
     concept_recognition: Share  # over all concepts of all types together
@@ -84,7 +86,7 @@ def swap_test(
     seed: int,
     concept: str = "colour",
     space: ConceptSpace = BUNDLED_SPACE,
-    picture_size: int = 224,
+    picture_size: int = PICTURE_SIZE,
     report: Callable[[int], None] = lambda done: None,
 ) -> SwapReport:
     """Run the swap test of one encoder on scenes of one number of objects.
@@ -123,6 +125,7 @@ def swap_test(
         concept=concept,
         n_objects=len(scenes[0].objects) if scenes else 0,
         seed=seed,
+        picture_size=picture_size,
         swap_accuracy=share(np.concatenate(margins) > 0 if margins else [], chance=0.5),
         object_recognition=share(
             recognised(joined(object_scores, len(objects)), has_object),
@@ -132,8 +135,8 @@ def swap_test(
             recognised(by_concept, has_concept),
             chance=chance_of_recognition(has_concept) if scenes else None,
         ),
-        concept_recognition_per_type=share(
-            np.concatenate(per_type),
+        concept_recognition_per_type=mean_share(
+            np.mean(per_type, axis=0),
             chance=float(np.mean([chance_of_recognition(has_concept[:, t]) for t in types]))
             if scenes
             else None,

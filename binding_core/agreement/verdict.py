@@ -16,21 +16,22 @@ from binding_core.agreement.recognition import (
     present_objects,
     recognised,
 )
+from binding_core.agreement.swap_test import PICTURE_SIZE
 from binding_core.captions import both_orders, caption
 from binding_core.concepts import BUNDLED_SPACE, Words
-from binding_core.encoders.protocol import Encoder
+from binding_core.encoders.protocol import Encoder, Reading
 from binding_core.render import render
 from binding_core.scenes import Scene
 
-PICTURE_SIZE = 224  # what the models are shown; each resizes it as it was trained to
-# Below this a margin is smaller than what moving an object by a few pixels does to it.
-SMALL_MARGIN = 0.02
+# Models differ in how far their similarities spread. A margin below this share of the spread (the
+# standard deviation over all objects of the space) counts as no margin.
+NO_MARGIN = 0.1
 
 Finding = Literal["binds", "barely", "word order", "bag", "reversed", "same"]
 
 SENTENCES: dict[Finding, str] = {
     "binds": "It binds: each picture goes with its own caption.",
-    "barely": "It just binds: each picture goes with its own caption, by a hair.",
+    "barely": "It just binds: each picture goes with its own caption, by a small margin.",
     "word order": "Undecided: which caption wins depends on the word order.",
     "bag": "Bag of concepts: it can't tell these apart.",
     "reversed": "It binds the wrong way round: each picture goes with the other's caption.",
@@ -84,19 +85,22 @@ def _margins(table: np.ndarray) -> np.ndarray:
     return np.array([table[0, 0] - table[0, 1], table[1, 1] - table[1, 0]])
 
 
-def find(similarities: np.ndarray) -> Finding:
-    """What a (2 pictures, 2 captions, 2 word orders) table of a real swap says."""
+def find(similarities: np.ndarray, *, spread: float) -> Finding:
+    """What a (2 pictures, 2 captions, 2 word orders) table of a real swap says.
+
+    ``spread`` is the standard deviation of the scene's similarities to all objects: the scale on
+    which a margin is large or small for this model.
+    """
     margins = _margins(similarities.mean(axis=2))
     in_each_order = np.array([_margins(similarities[:, :, k]) for k in range(2)])
-    if (np.abs(margins) < SMALL_MARGIN / 10).all():
-        return "bag"
-    if (margins > 0).all():
-        if not (in_each_order > 0).all():
-            return "word order"
-        return "binds" if margins.min() > SMALL_MARGIN else "barely"
-    if (margins < -SMALL_MARGIN).all():
+    none = NO_MARGIN * spread
+    if (np.abs(margins) <= none).all() or margins[0] * margins[1] <= 0:
+        return "bag"  # both pictures go with the same caption, or with neither
+    if (np.sign(in_each_order) != np.sign(margins)).any():
+        return "word order"
+    if margins[0] < 0:
         return "reversed"
-    return "bag"
+    return "binds" if margins.min() > none else "barely"
 
 
 def judge(encoder: Encoder, *, scene: Scene, swapped: Scene) -> Verdict:
@@ -121,7 +125,11 @@ def judge(encoder: Encoder, *, scene: Scene, swapped: Scene) -> Verdict:
             RankedObject(space.objects[i], float(object_scores[0, i]), bool(has_object[0, i]))
             for i in best_first
         ),
-        finding="same" if scene.same_objects(swapped) else find(similarities),
+        finding=(
+            "same"
+            if scene.same_objects(swapped)
+            else find(similarities, spread=float(object_scores.std()))
+        ),
     )
 
 
@@ -130,18 +138,23 @@ class RankedCaption:
     """A caption with its similarity to a picture."""
 
     text: str
-    similarity: float
-    unknown_words: tuple[str, ...]  # words the model has never met
+    similarity: float | None  # None when the model cannot read it
+    reading: Reading
 
 
 def rank_captions(
     encoder: Encoder, *, picture: Image.Image, captions: Sequence[str]
 ) -> list[RankedCaption]:
-    """The captions by similarity to the picture, best first."""
+    """The captions by similarity to the picture, best first; those it cannot read come last."""
+    readings = {text: encoder.reading(text) for text in captions}
+    readable = [text for text in captions if readings[text].readable]
     [embedded] = encoder.embed_images([picture])
-    similarities = encoder.embed_texts(captions) @ embedded
+    similarities = encoder.embed_texts(readable) @ embedded
     ranked = [
-        RankedCaption(text, float(similarity), tuple(encoder.unknown_words(text)))
-        for text, similarity in zip(captions, similarities, strict=True)
+        RankedCaption(text, float(similarity), readings[text])
+        for text, similarity in zip(readable, similarities, strict=True)
     ]
-    return sorted(ranked, key=lambda r: -r.similarity)
+    ranked.sort(key=lambda r: -r.similarity)
+    return ranked + [
+        RankedCaption(text, None, readings[text]) for text in captions if text not in readable
+    ]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 
 from binding_core.encoders.controls import CONTROL_RULES, ControlEncoder
 from binding_core.encoders.openclip import OpenClipEncoder
@@ -27,6 +27,7 @@ __all__ = [
     "bundled_cards",
     "card",
     "control_cards",
+    "forget",
     "load",
     "own_cards",
     "public_cards",
@@ -36,6 +37,9 @@ __all__ = [
 
 BUNDLED_IDS = ("web-captions", "low-coverage", "high-coverage")
 MODELS = ASSETS / "models"
+
+_loaded: dict[str, Encoder] = {}
+_loading = Lock()
 
 
 def bundled_cards(root: Path = MODELS) -> list[ModelCard]:
@@ -90,13 +94,25 @@ def card(model_id: str) -> ModelCard:
     )
 
 
-@lru_cache(maxsize=8)
 def load(model_id: str) -> Encoder:
     """The encoder of that id. Weights are read at the first embedding, not here.
 
     The same id gives the same encoder object, shared by every session. UserError when the id is
     unknown or the model is not on this machine.
     """
+    with _loading:
+        if model_id not in _loaded:
+            _loaded[model_id] = _new_encoder(model_id)
+        return _loaded[model_id]
+
+
+def forget(model_id: str) -> None:
+    """Let go of an encoder, so that its memory is freed and the next load reads the disk."""
+    with _loading:
+        _loaded.pop(model_id, None)
+
+
+def _new_encoder(model_id: str) -> Encoder:
     known = card(model_id)
     if known.kind == "control":
         return ControlEncoder(model_id.removeprefix("control-"))

@@ -15,6 +15,7 @@ from PIL import Image
 
 from binding_core.captions import Description, read
 from binding_core.concepts import BUNDLED_SPACE
+from binding_core.encoders.protocol import Reading
 from binding_core.errors import UserError
 from binding_core.render import scene_of
 
@@ -80,13 +81,13 @@ class ControlEncoder:
         """n captions of the app's grammar -> (n, d)."""
         return self._rows([read(text) for text in texts], "text")
 
-    def unknown_words(self, text: str) -> list[str]:
-        """The words that keep a text out of the grammar."""
+    def reading(self, text: str) -> Reading:
+        """A control reads the captions' grammar and nothing else."""
         try:
             read(text)
         except UserError:
-            return text.split()
-        return []
+            return Reading(readable=False)
+        return Reading()
 
     def _rows(self, scenes: Sequence[Sequence[Description]], modality: str) -> np.ndarray:
         rows = [self._embed(descriptions, modality) for descriptions in scenes]

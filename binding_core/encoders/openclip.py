@@ -7,6 +7,7 @@ embedding: torch is imported and the weights are read then, once, under a lock.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import re
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
-from binding_core.captions import vocabulary
+from binding_core.encoders.protocol import Reading
 from binding_core.errors import UserError
 
 if TYPE_CHECKING:
@@ -29,7 +30,18 @@ if TYPE_CHECKING:
 CONFIG_NAME = "open_clip_config.json"
 WEIGHTS_NAME = "open_clip_model.safetensors"
 MERGES_NAME = "bpe.txt.gz"  # a tokenizer of the model's own, in open_clip's bpe_path format
+TOKENIZER_FILES = (  # of a Hugging Face tokenizer
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "vocab.json",
+    "merges.txt",
+    "tokenizer.model",
+)
 MAX_CONFIG_BYTES = 100_000
+# What a config may tell a tokenizer; anything else could make it run code of the folder's own.
+TOKENIZER_OPTIONS = {"clean", "strip_sep_token", "reduction_mask", "additional_special_tokens"}
+WORD_END = "</w>"  # what a word's last piece ends with in a merges file
 CHUNK = 256  # pictures or texts a forward pass
 
 
@@ -64,7 +76,8 @@ class OpenClipEncoder:
         digest = hashlib.sha256()
         settings = [self._config, self._preprocess, self._quick_gelu]
         digest.update(json.dumps(settings, sort_keys=True).encode())
-        for path in (self._folder / MERGES_NAME, self._weights):
+        for name in (MERGES_NAME, *TOKENIZER_FILES, WEIGHTS_NAME):
+            path = self._folder / name
             if path.exists():
                 with path.open("rb") as file:
                     digest.update(hashlib.file_digest(file, "sha256").digest())
@@ -94,16 +107,21 @@ class OpenClipEncoder:
                 force_quick_gelu=bool(self._quick_gelu),
                 force_preprocess_cfg=self._preprocess,
             )
-            own_merges = self._folder / MERGES_NAME
-            tokenizer = open_clip.get_tokenizer(
-                source, **({"bpe_path": str(own_merges)} if own_merges.exists() else {})
-            )
+            tokenizer = open_clip.get_tokenizer(source, **self._tokenizer_options())
+            model.eval().requires_grad_(False)
+            settings = open_clip.transform.PreprocessCfg(**model.visual.preprocess_cfg)
+            preprocess = open_clip.transform.image_transform_v2(settings, is_train=False)
         except Exception as error:  # open_clip raises many kinds for a broken checkpoint
             first_line = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
             raise UserError(f"The model “{self.id}” cannot be loaded: {first_line}") from error
-        model.eval().requires_grad_(False)
-        settings = open_clip.transform.PreprocessCfg(**model.visual.preprocess_cfg)
-        return model, open_clip.transform.image_transform_v2(settings, is_train=False), tokenizer
+        return model, preprocess, tokenizer
+
+    def _tokenizer_options(self) -> dict[str, Any]:
+        if (self._folder / MERGES_NAME).exists():
+            return {"bpe_path": str(self._folder / MERGES_NAME)}
+        if self._config["model_cfg"]["text_cfg"].get("hf_tokenizer_name"):
+            return {"trust_remote_code": False, "local_files_only": True}
+        return {}
 
     def warm_up(self) -> None:
         """Import torch and read the weights now rather than at the first embedding."""
@@ -135,22 +153,44 @@ class OpenClipEncoder:
             model, _, _ = self._model
             import torch
 
-            with torch.inference_mode():
-                parts = [
-                    forward(model, items[i : i + CHUNK]).float().numpy()
-                    for i in range(0, len(items), CHUNK)
-                ]
+            try:
+                with torch.inference_mode():
+                    parts = [
+                        forward(model, items[i : i + CHUNK]).float().numpy()
+                        for i in range(0, len(items), CHUNK)
+                    ]
+            except (RuntimeError, IndexError, ValueError, TypeError) as error:
+                raise UserError(
+                    f"The model “{self.id}” cannot embed this: its files do not fit together "
+                    f"({str(error).splitlines()[0] if str(error) else type(error).__name__})."
+                ) from error
         if not parts:
             width = self._config["model_cfg"]["embed_dim"]
             return np.empty((0, width), dtype=np.float32)
         return np.concatenate(parts)
 
-    def unknown_words(self, text: str) -> list[str]:
-        """Words outside the vocabulary of a model that has a closed one; none for the others."""
-        if not (self._folder / MERGES_NAME).exists():
-            return []
-        known = set(vocabulary())
-        return [w for w in dict.fromkeys(re.findall(r"[^\W_]+", text.lower())) if w not in known]
+    def reading(self, text: str) -> Reading:
+        """Which words a closed vocabulary lacks, and whether the text is too long to be read."""
+        with self._lock:
+            _, _, tokenizer = self._model
+        encode = getattr(tokenizer, "encode", None)  # the tokenizers of other libraries have none
+        cut_off = encode is not None and len(encode(text)) + 2 > tokenizer.context_length
+        words = dict.fromkeys(re.findall(r"[^\W_]+|[^\w\s,]", text.lower()))
+        known = self._vocabulary
+        return Reading(
+            unknown_words=tuple(w for w in words if w not in known) if known else (),
+            cut_off=cut_off,
+        )
+
+    @cached_property
+    def _vocabulary(self) -> frozenset[str]:
+        """The words of a model with merges of its own; empty for an open vocabulary."""
+        path = self._folder / MERGES_NAME
+        if not path.exists():
+            return frozenset()
+        pairs = gzip.decompress(path.read_bytes()).decode("utf-8").splitlines()[1:]
+        words = {pair.replace(" ", "").removesuffix(WORD_END) for pair in pairs if WORD_END in pair}
+        return frozenset(words | {"a"})  # a single letter needs no merge
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -164,10 +204,27 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise UserError(f"{path} is larger than {MAX_CONFIG_BYTES:,} bytes; it is not a config.")
     try:
         config = json.loads(path.read_text("utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not valid JSON: {error}.") from error
     wanted = ("embed_dim", "vision_cfg", "text_cfg")
     model_config = config.get("model_cfg") if isinstance(config, dict) else None
     if not isinstance(model_config, dict) or not all(key in model_config for key in wanted):
         raise UserError(f"{path} lacks “model_cfg” with {', '.join(wanted)}.")
+    vision, text = model_config["vision_cfg"], model_config["text_cfg"]
+    if not isinstance(vision, dict) or not isinstance(text, dict):
+        raise UserError(f"{path}: “vision_cfg” and “text_cfg” must be tables of settings.")
+    _refuse_foreign_code(path, vision, text)
     return config
+
+
+def _refuse_foreign_code(path: Path, vision: dict, text: dict) -> None:
+    """UserError for settings that fetch a part from elsewhere or run a folder's own Python code."""
+    options = text.get("tokenizer_kwargs") or {}
+    if not isinstance(options, dict) or not set(options) <= TOKENIZER_OPTIONS:
+        raise UserError(
+            f"{path}: of “tokenizer_kwargs” only {', '.join(sorted(TOKENIZER_OPTIONS))} are taken."
+        )
+    if text.get("hf_model_name"):
+        raise UserError(f"{path}: models whose text encoder comes from another hub are not loaded.")
+    if not re.fullmatch(r"[A-Za-z0-9_.]*", str(vision.get("timm_model_name") or "")):
+        raise UserError(f"{path}: “timm_model_name” must be a plain name, not an address.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -12,6 +13,15 @@ from pydantic import BaseModel, ConfigDict
 from binding_core.concepts import Words
 
 Kind = Literal["bundled", "public", "own", "control"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a model makes of a text before it embeds it."""
+
+    unknown_words: tuple[str, ...] = ()  # words it has never met in training
+    cut_off: bool = False  # whether the text is longer than the model reads
+    readable: bool = True  # False when it cannot embed the text at all
 
 
 @runtime_checkable
@@ -32,8 +42,8 @@ class Encoder(Protocol):
         """n texts -> (n, d)."""
         ...
 
-    def unknown_words(self, text: str) -> list[str]:
-        """Words of the text that the model has never met in training."""
+    def reading(self, text: str) -> Reading:
+        """How the model reads a text, so that nothing is dropped silently."""
         ...
 
 

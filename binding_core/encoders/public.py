@@ -24,7 +24,7 @@ from binding_core.settings import offline
 
 OPENAI_MEAN, OPENAI_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
 HALF = (0.5, 0.5, 0.5)
-TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
+HUB_TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 PROBE_TIMEOUT_S = 4  # a hub that does not answer by then counts as not reachable
 REQUEST_TIMEOUT_S = 10  # for each further question
 POLL_S = 0.25  # between two looks at a download
@@ -53,12 +53,12 @@ class PublicCheckpoint:
     megabytes: int  # of the weights file, about
     licence: str
     trained_on: str
-    own_tokenizer: bool = False  # reads TOKENIZER_FILES from the repository
+    own_tokenizer: bool = False  # reads HUB_TOKENIZER_FILES from the repository
 
     @property
     def files(self) -> tuple[str, ...]:
         """The files of the repository that loading needs."""
-        return (CONFIG_NAME, WEIGHTS_NAME, *(TOKENIZER_FILES if self.own_tokenizer else ()))
+        return (CONFIG_NAME, WEIGHTS_NAME, *(HUB_TOKENIZER_FILES if self.own_tokenizer else ()))
 
     @property
     def preprocess(self) -> dict[str, Any]:
@@ -237,6 +237,7 @@ def download(
             + by_hand(checkpoint)
         )
     total = _size_on_hub(checkpoint)
+    before = _bytes_here(checkpoint)  # of other revisions and formats, perhaps
     # In a process of its own: ending it is the one cancel that works at once whatever way the
     # library fetches, and what was fetched so far is kept.
     command = [sys.executable, "-c", FETCH, checkpoint.repo, *checkpoint.files]
@@ -248,7 +249,7 @@ def download(
             env={**os.environ, "HF_HUB_DISABLE_PROGRESS_BARS": "1"},
         )
         while process.poll() is None:
-            report(min(_bytes_here(checkpoint), total), total)
+            report(max(0, min(_bytes_here(checkpoint) - before, total)), total)
             if stop.wait(POLL_S):
                 process.terminate()
                 process.wait()

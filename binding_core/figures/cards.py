@@ -10,8 +10,16 @@ from binding_core.encoders.protocol import ModelCard
 
 COLUMNS = (
     ("swap_accuracy", "swap accuracy", "Its own caption scores strictly above the swapped one"),
-    ("object_recognition", "objects", "All of the scene's objects rank above all others of 144"),
-    ("concept_recognition", "concepts", "All of the scene's concepts rank above all others of 24"),
+    (
+        "object_recognition",
+        "object recognition",
+        "All of the scene's objects rank above all others of 144",
+    ),
+    (
+        "concept_recognition",
+        "concept recognition",
+        "All of the scene's concepts rank above all others of 24",
+    ),
 )
 """Field of the report, what it is called, and its one-line definition."""
 

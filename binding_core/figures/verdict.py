@@ -69,8 +69,14 @@ def verdict_block(verdict: Verdict, card: ModelCard, *, scene: Scene) -> str:
     )
 
 
+def _number(value: float) -> str:
+    text = f"{value:.2f}"
+    return "0.00" if text == "-0.00" else text.replace("-", "−")
+
+
 def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")
+    text = _number(value)
+    return text if text.startswith("−") else f"+{text}"
 
 
 def _table(verdict: Verdict) -> str:
@@ -80,16 +86,17 @@ def _table(verdict: Verdict) -> str:
         for j in range(2):
             value = verdict.table[i, j]
             wins = verdict.finding != "same" and value > verdict.table[i, 1 - j]
-            orders = " / ".join(f"{v:.2f}" for v in verdict.similarities[i, j])
+            orders = " / ".join(_number(v) for v in verdict.similarities[i, j])
             state = ("wins right" if i == j else "wins wrong") if wins else "loses"
+            best = '<span class="sr">best: </span>' if wins else ""
             cells.append(
-                f'<td class="{state}"><b>{value:.2f}</b>'
+                f'<td class="{state}">{best}<b>{_number(value)}</b>'
                 f'<small title="in either word order">{orders}</small></td>'
             )
         rows.append(f'<tr><th scope="row" class="tag-{mark}">{name}</th>{"".join(cells)}</tr>')
     return (
         '<table class="twobytwo"><thead><tr><th><span class="unseen-label">picture</span></th>'
-        '<th scope="col" class="tag-a">its caption</th>'
+        '<th scope="col" class="tag-a">caption</th>'
         '<th scope="col" class="tag-b">swapped caption</th></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>"
     )
@@ -128,7 +135,8 @@ def _ranking(verdict: Verdict) -> str:
     )
     return (
         f'<div class="ranking"><p title="Every object of the space as a caption, by similarity to '
-        f"the scene's picture\">Ranked of {len(listed)} objects</p><ol>{items}</ol></div>"
+        f"the scene's picture\">Top {LISTED_OBJECTS} of {len(listed)} objects</p>"
+        f"<ol>{items}</ol></div>"
     )
 
 
@@ -136,25 +144,34 @@ def _bar(value: float, top: float) -> str:
     share = max(0.0, value / top) if top > 0 else 0.0
     return (
         f'<span class="bar"><i style="width:{share * 100:.0f}%"></i></span>'
-        f'<span class="value">{value:.2f}</span>'
+        f'<span class="value">{_number(value)}</span>'
     )
 
 
 def caption_ranking_block(ranked: Sequence[RankedCaption], card: ModelCard) -> str:
-    """Captions ranked by one model; words it does not know are named."""
-    top = max((r.similarity for r in ranked), default=1.0)
-    items = "".join(
-        f'<li><span class="rank">{i}</span><span class="what">{escape(r.text)}'
-        + (
-            f'<em class="unknown">not in its vocabulary: {escape(", ".join(r.unknown_words))}</em>'
-            if r.unknown_words
-            else ""
+    """Captions ranked by one model; what it does not know, or does not read, is said."""
+    top = max((r.similarity for r in ranked if r.similarity is not None), default=1.0)
+    items = []
+    for i, r in enumerate(ranked, 1):
+        rank, bar = (str(i), _bar(r.similarity, top)) if r.similarity is not None else ("–", "")
+        remarks = "".join(f'<em class="unknown">{escape(text)}</em>' for text in _remarks(r))
+        items.append(
+            f'<li><span class="rank">{rank}</span>'
+            f'<span class="what">{escape(r.text)}{remarks}</span>{bar}</li>'
         )
-        + f"</span>{_bar(r.similarity, top)}</li>"
-        for i, r in enumerate(ranked, 1)
-    )
     return (
         f'<article class="verdict captions" data-model="{escape(card.id)}"><header>'
         f"<h4>{escape(card.name)}</h4></header>"
-        f'<div class="ranking"><ol>{items}</ol></div></article>'
+        f'<div class="ranking"><ol>{"".join(items)}</ol></div></article>'
     )
+
+
+def _remarks(ranked: RankedCaption) -> list[str]:
+    remarks = []
+    if not ranked.reading.readable:
+        remarks.append("a control reads only captions like “a red square and something blue”")
+    if ranked.reading.unknown_words:
+        remarks.append(f"not in its vocabulary: {', '.join(ranked.reading.unknown_words)}")
+    if ranked.reading.cut_off:
+        remarks.append("longer than it reads: the end is left out")
+    return remarks

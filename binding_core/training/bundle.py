@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import multiprocessing
 import os
@@ -23,7 +24,7 @@ from binding_core.files import cache_folder, write_atomically
 from binding_core.presets import PRESETS
 from binding_core.scenes import swap
 from binding_core.training.data import PictureData
-from binding_core.training.trainer import Metrics, TrainConfig
+from binding_core.training.trainer import METRICS_NAME, Metrics, TrainConfig
 
 if TYPE_CHECKING:
     from torch import nn
@@ -108,17 +109,18 @@ def bundle(*, out: Path, only: list[str], config: TrainConfig = CONFIG, workers:
     with ProcessPoolExecutor(max_workers=workers, mp_context=context) as pool:
         jobs = [pool.submit(train_recipe, recipe, out=out, config=config) for recipe in recipes]
         try:
-            finished = sum(job.result() for job in jobs) == len(jobs)
+            return sum(job.result() for job in jobs) == len(jobs)
         except KeyboardInterrupt:
-            pool.shutdown(cancel_futures=True)
             return False
-    return finished
+        finally:  # after an interrupt or an error no further model is begun
+            pool.shutdown(cancel_futures=True)
 
 
 def precompute(*, path: Path = PRECOMPUTED) -> None:
     """Write the embeddings that judging the presets and their swaps needs, for the first page."""
-    path.unlink(missing_ok=True)
-    store = EmbeddingStore(path)
+    beside = path.with_name(f".{path.name}.new")
+    beside.unlink(missing_ok=True)
+    store = EmbeddingStore(beside)
     for card in bundled_cards():
         encoder = CachedEncoder(load(card.id), EmbeddingCache(stores=[store]))
         for scene in PRESETS.values():
@@ -127,6 +129,7 @@ def precompute(*, path: Path = PRECOMPUTED) -> None:
                 judge(encoder, scene=scene, swapped=swapped)
                 judge(encoder, scene=swapped, swapped=scene)
     store.close()
+    beside.replace(path)
 
 
 def train_recipe(
@@ -153,9 +156,12 @@ def train_recipe(
             signal.signal(number, lambda *_: stop.set())
 
     data = recipe.data
-    work = cache_folder() / "bundle" / recipe.id
-    small_clip.write_architecture(work, pixels=data.pixels)
     settings = small_clip.model_config(pixels=data.pixels)
+    # The folder's name holds everything that shapes the run: a checkpoint is never another run's.
+    identity = json.dumps([asdict(data), asdict(config), settings])
+    run = hashlib.sha256(identity.encode()).hexdigest()[:12]
+    work = cache_folder() / "bundle" / f"{recipe.id}-{run}"
+    small_clip.write_architecture(work, pixels=data.pixels)
     tokens = small_clip.CaptionTokens(work)
     model = small_clip.build_model(pixels=data.pixels, seed=config.seed)
 
@@ -223,14 +229,16 @@ def _publish(
     from binding_core.encoders.protocol import ModelCard
     from binding_core.scenes import random_scene
 
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in (CONFIG_NAME, MERGES_NAME):
-        shutil.copy(work / name, folder / name)
+    # Built beside its place and moved there whole, so that weights and card belong together.
+    beside = folder.with_name(f".{folder.name}.new")
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir(parents=True)
+    for name in (CONFIG_NAME, MERGES_NAME, METRICS_NAME):
+        shutil.copy(work / name, beside / name)
     weights = {name: t.contiguous().clone() for name, t in model.state_dict().items()}
-    write_atomically(folder / WEIGHTS_NAME, save(weights))
-    shutil.copy(work / "metrics.jsonl", folder / "metrics.jsonl")
+    write_atomically(beside / WEIGHTS_NAME, save(weights))
 
-    encoder = OpenClipEncoder(folder, model_id=recipe.id)
+    encoder = OpenClipEncoder(beside, model_id=recipe.id)
     split = split_objects(BUNDLED_SPACE, coverage=recipe.coverage, seed=SPLIT_SEED)
     figures = {}
     for part, allowed in (("seen", split.train), ("unseen", split.heldout)):
@@ -247,7 +255,7 @@ def _publish(
             figures[f"{part}, {n_objects} object{'s' * (n_objects > 1)}"] = swap_test(
                 encoder, scenes=scenes, seed=CARD_SEED
             ).model_dump()
-    metrics = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    lines = (beside / METRICS_NAME).read_text("utf-8").splitlines()
     card = ModelCard(
         id=recipe.id,
         name=recipe.name,
@@ -256,7 +264,7 @@ def _publish(
         architecture="open_clip CLIP: ResNet of 4 blocks, width 16; text transformer 2 x 128",
         licence=LICENCE,
         trained_on=recipe.trained_on,
-        megabytes=round((folder / WEIGHTS_NAME).stat().st_size / 1e6, 1),
+        megabytes=round((beside / WEIGHTS_NAME).stat().st_size / 1e6, 1),
         parameters=sum(p.numel() for p in model.parameters()),
         train_objects=split.train,
         heldout_objects=split.heldout,
@@ -271,7 +279,10 @@ def _publish(
             "captions_per_picture": recipe.captions_per_picture,
             "split_seed": SPLIT_SEED,
             "training": asdict(config),
-            "last_loss": metrics[-1]["loss"],
+            "loss": "each true caption against the false ones of its batch, both ways",
+            "last_loss": json.loads(lines[-1])["loss"],
         },
     )
-    write_atomically(folder / CARD_NAME, (card.model_dump_json(indent=1) + "\n").encode())
+    write_atomically(beside / CARD_NAME, (card.model_dump_json(indent=1) + "\n").encode())
+    shutil.rmtree(folder, ignore_errors=True)
+    beside.rename(folder)

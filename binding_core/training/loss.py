@@ -14,8 +14,9 @@ def soft_contrastive(logits: Tensor, truth: Tensor) -> Tensor:
     are true of the picture; caption to picture likewise, over the captions that are true of some
     picture. A true caption competes with the false ones only: were the other true ones in its
     denominator as well, the loss would press all true captions of a picture, "a square" and "a red
-    square", to one and the same similarity, and learning takes about twice the steps (measured:
-    docs in the bundled models' cards). With one true caption each this is CLIP's loss.
+    square", to one and the same similarity. Measured on the bundled models' data at coverage .9
+    after 200 steps, seen objects: swap accuracy .86 against .83, concept recognition .16 against
+    .08, object recognition .015 against .003. With one true caption each this is CLIP's loss.
 
     ``logits`` float (n, m), ``truth`` bool (n, m) -> scalar.
     """

@@ -1,8 +1,9 @@
 """One trainer for every world: a model, a data stream, a loss, a metrics stream, a stop event.
 
 A run is a folder: ``metrics.jsonl`` and ``checkpoint.safetensors`` (weights, optimizer state and
-step). Killed at any moment it goes on from its last checkpoint with the same curve, since a batch
-is a function of the step alone.
+step). Killed at any moment it goes on from its last checkpoint with the same weights to the last
+bit, since a batch is a function of the step alone. Whoever names the folder sees to it that it
+holds a run of the same configuration.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from binding_core.errors import UserError
 from binding_core.files import check_safetensors, write_atomically
 
 CHECKPOINT_NAME = "checkpoint.safetensors"
@@ -55,7 +57,7 @@ class Metrics:
     steps_per_second: float
 
 
-class Diverged(RuntimeError):
+class Diverged(UserError):
     """The loss is no longer a number; the message says at which step and what to try."""
 
 
@@ -142,7 +144,7 @@ def train(
                 steps_per_second=len(losses) / (now - since),
             )
             losses, since = [], now
-            with (folder / METRICS_NAME).open("a") as file:
+            with (folder / METRICS_NAME).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(metrics)) + "\n")
             report(metrics)
         if step % config.checkpoint_every == 0:
@@ -195,5 +197,10 @@ def load_checkpoint(path: Path, model: nn.Module, optimizers: list[torch.optim.O
 def _drop_metrics_after(path: Path, step: int) -> None:
     """Forget metrics of steps that a killed run did after its last checkpoint."""
     if path.exists():
-        kept = [line for line in path.read_text().splitlines() if json.loads(line)["step"] <= step]
+        kept = [
+            line
+            for line in path.read_text("utf-8").splitlines()
+            # A line that a crash cut short belongs to a step after the checkpoint.
+            if line.endswith("}") and json.loads(line)["step"] <= step
+        ]
         write_atomically(path, "".join(line + "\n" for line in kept).encode())

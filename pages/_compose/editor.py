@@ -32,19 +32,23 @@ _FRONT_END = ASSETS / "editor"
 
 _mount = st.components.v2.component(
     "scene_editor",
-    html=(_FRONT_END / "editor.html").read_text(),
-    css=(_FRONT_END / "editor.css").read_text(),
-    js=f"const PALETTE = {json.dumps(_PALETTE)};\n{(_FRONT_END / 'editor.js').read_text()}",
+    html=(_FRONT_END / "editor.html").read_text("utf-8"),
+    css=(_FRONT_END / "editor.css").read_text("utf-8"),
+    js=f"const PALETTE = {json.dumps(_PALETTE)};\n{(_FRONT_END / 'editor.js').read_text('utf-8')}",
 )
 
 
 def scene_editor(history: SceneHistory, *, acknowledged: int, on_edits: Callable[[], None]) -> None:
-    """Draw the stage; ``on_edits`` is called when :func:`received_edits` has something new."""
+    """Draw the stage; ``on_edits`` is called when :func:`received_edits` has something new.
+
+    With more than two objects each bears its number, by which a pair is chosen for the swap.
+    """
     _mount(
         key=KEY,
         data={
             "scene": history.scene.model_dump(),
             "acknowledged": acknowledged,
+            "numbered": len(history.scene.objects) > 2,
             "can_undo": bool(history.past),
             "can_redo": bool(history.future),
         },
@@ -55,4 +59,5 @@ def scene_editor(history: SceneHistory, *, acknowledged: int, on_edits: Callable
 
 def received_edits() -> list:
     """What the browser sent last: the edits it has no acknowledgement for, oldest first."""
-    return list(st.session_state[KEY].get("edits") or [])
+    edits = st.session_state[KEY].get("edits")
+    return edits if isinstance(edits, list) else []

@@ -9,17 +9,18 @@ import streamlit as st
 from binding_core.agreement.verdict import Verdict
 from binding_core.export import scene_png, verdicts_csv
 from binding_core.links import ComposeView
-from binding_core.render import MAX_PIXELS
+from binding_core.render import MAX_PIXELS, MIN_PIXELS
 from binding_core.scenes import swap
 from pages._compose import composer
-
-SIZES = (64, 224, 512, MAX_PIXELS)
 
 
 def link_export_import(view: ComposeView, verdicts: Sequence[Verdict]) -> None:
     """Picture, scene and results as files; a scene file back in."""
     box = st.expander(
-        "Link, export, import", icon=":material/ios_share:", key="exchange_open", on_change="rerun"
+        "Link, export, import",
+        icon=":material/ios_share:",
+        key="exchange_open",
+        on_change=composer.act,
     )
     if not box.open:
         return
@@ -29,30 +30,32 @@ def link_export_import(view: ComposeView, verdicts: Sequence[Verdict]) -> None:
             "this scene, these models and this swap."
         )
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            size = st.selectbox(
-                "Picture size",
-                SIZES,
-                index=2,
-                key="png_size",
-                format_func=lambda pixels: f"{pixels} × {pixels}",
-                width=160,
+            size = st.number_input(
+                "Pixels a side", MIN_PIXELS, MAX_PIXELS, value=512, key="png_size", width=160
             )
+            # Made when it is asked for, not at every edit.
             st.download_button(
-                "Picture (PNG)", scene_png(view.scene, size=size), "scene.png", "image/png"
+                "Picture (PNG)",
+                lambda: scene_png(view.scene, size=size),
+                "scene.png",
+                "image/png",
+                on_click="ignore",
             )
             st.download_button(
                 "Scene (JSON)",
                 view.scene.model_dump_json(indent=1),
                 "scene.json",
                 "application/json",
+                on_click="ignore",
             )
             if verdicts:
                 swapped = swap(view.scene, concept=view.concept, pair=view.pair)
                 st.download_button(
                     "Results (CSV)",
-                    verdicts_csv(verdicts, scene=view.scene, swapped=swapped),
+                    lambda: verdicts_csv(verdicts, scene=view.scene, swapped=swapped),
                     "verdicts.csv",
                     "text/csv",
+                    on_click="ignore",
                 )
         st.file_uploader(
             "Import a scene (JSON)",

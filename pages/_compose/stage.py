@@ -7,13 +7,15 @@ import streamlit as st
 from binding_core.presets import PRESETS
 from pages._compose import composer
 from pages._compose.editor import scene_editor
+from pages._shared.chrome import notice
 
 
 def stage() -> None:
     """The scene editor."""
     state = st.session_state
-    for notice in state.notices:
-        st.warning(notice, icon=":material/info:")
+    with st.container():  # always there, so that a notice does not move the editor's place
+        for text in state.notices:
+            notice(text)
     scene_editor(state.history, acknowledged=state.acknowledged, on_edits=composer.take_edits)
 
 
@@ -29,7 +31,7 @@ def start_from() -> None:
             on_change=composer.take_preset,
         )
         st.number_input(
-            "or a seed",
+            "Seed",
             min_value=0,
             max_value=10**9,
             key="seed",

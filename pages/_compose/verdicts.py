@@ -12,6 +12,7 @@ from binding_core.figures.verdict import pair_block, verdict_block
 from binding_core.links import ComposeView
 from binding_core.scenes import swap
 from pages._compose import composer
+from pages._shared.chrome import notice
 from pages._shared.encoders import encoder, is_waiting, usable_cards
 
 
@@ -30,13 +31,18 @@ def swap_controls(view: ComposeView) -> None:
                 disabled=len(objects) < 2,
             )
         if len(objects) > 2:
-            st.session_state.pair = view.pair
+            first, second = sorted(view.pair)
+            st.session_state.pair_choice = f"{first + 1} ↔ {second + 1}"
             st.selectbox(
-                "between",
-                [(i, j) for i in range(len(objects)) for j in range(i + 1, len(objects))],
-                key="pair",
-                format_func=lambda pair: " ↔ ".join(" ".join(objects[i].words) for i in pair),
-                label_visibility="collapsed",
+                "Objects to swap between",
+                [
+                    f"{i} ↔ {j}"
+                    for i in range(1, len(objects))
+                    for j in range(i + 1, len(objects) + 1)
+                ],
+                key="pair_choice",
+                on_change=composer.take_pair,
+                width=150,
             )
 
 
@@ -54,6 +60,7 @@ def verdicts_of(view: ComposeView) -> list[Verdict]:
         selection_mode="multi",
         key="models",
         format_func=lambda model_id: cards[model_id].name,
+        on_change=composer.act,
         persist_state="session",
         label_visibility="collapsed",
         wrap=True,
@@ -67,7 +74,7 @@ def verdicts_of(view: ComposeView) -> list[Verdict]:
             with st.spinner(reading) if is_waiting(model_id) else nullcontext():
                 verdict = judge(encoder(model_id), scene=view.scene, swapped=swapped)
         except UserError as error:
-            st.warning(f"{cards[model_id].name}: {error}", icon=":material/info:")
+            notice(f"{cards[model_id].name}: {error}")
             continue
         verdicts.append(verdict)
         st.html(verdict_block(verdict, cards[model_id], scene=view.scene))

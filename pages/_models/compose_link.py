@@ -13,5 +13,6 @@ def open_in_compose(card: ModelCard) -> None:
     if st.button("Open in Compose", key=f"open_{card.id}", icon=":material/dashboard:"):
         forget_cards()  # it may have come to this machine since they were listed
         chosen = st.session_state.get("models", list(BUNDLED_IDS))
-        st.session_state.models = list(dict.fromkeys([*chosen, card.id]))
+        st.session_state.chosen_models = list(dict.fromkeys([*chosen, card.id]))
+        st.session_state.models = st.session_state.chosen_models
         st.switch_page("pages/compose.py")

@@ -19,6 +19,7 @@ from binding_core.settings import (
     save_settings,
 )
 from pages._models.compose_link import open_in_compose
+from pages._shared.chrome import notice
 from pages._shared.encoders import forget_cards
 
 
@@ -30,6 +31,8 @@ def _downloads() -> dict[str, Job]:
 
 def offline_switch() -> None:
     """The switch that keeps the app from asking the hub for anything."""
+    if text := st.session_state.pop("models_notice", ""):
+        notice(text)
     st.toggle(
         "Stay offline",
         value=offline(),
@@ -64,7 +67,9 @@ def _state(card: ModelCard, was_live: bool) -> None:
     job = _downloads().get(card.id)
     snapshot = job.snapshot if job else None
     if snapshot and snapshot.state == "running":
-        mega = f"{snapshot.done / 1e6:,.0f} of {snapshot.total / 1e6:,.0f} MB of the current file"
+        if not was_live:  # begun since the page was drawn: draw it again, and look every second
+            st.rerun()
+        mega = f"{snapshot.done / 1e6:,.0f} of {snapshot.total / 1e6:,.0f} MB"
         st.progress(snapshot.share, text=f"Downloading: {mega}")
         st.button("Cancel", key=f"cancel_{card.id}", on_click=job.stop)
         return
@@ -76,11 +81,11 @@ def _state(card: ModelCard, was_live: bool) -> None:
         open_in_compose(card)
         return
     if snapshot and snapshot.state == "failed":
-        st.warning(snapshot.message, icon=":material/cloud_off:")
+        notice(snapshot.message)
     elif snapshot and snapshot.state == "stopped":
         st.info("Cancelled. What was fetched is kept; the next download goes on from there.")
     if offline():
-        st.info(f"The app stays offline. {by_hand(checkpoint)}", icon=":material/cloud_off:")
+        notice(f"The app stays offline. {by_hand(checkpoint)}")
     st.button(
         f"Download {card.megabytes:,.0f} MB",
         key=f"get_{card.id}",

@@ -6,11 +6,19 @@ from pathlib import Path
 
 import streamlit as st
 
-from binding_core.encoders import ModelCard, load
-from binding_core.encoders.own import add_own_model, own_models_folder, remove_own_model
+from binding_core.encoders import ModelCard, forget, load
+from binding_core.encoders.own import (
+    add_own_model,
+    is_copy,
+    own_models_folder,
+    remove_own_model,
+)
 from binding_core.errors import UserError
 from binding_core.figures.cards import card_block
+from binding_core.presets import DEFAULT_SCENE
+from binding_core.render import render
 from pages._models.compose_link import open_in_compose
+from pages._shared.chrome import notice
 from pages._shared.encoders import forget_cards
 
 
@@ -20,14 +28,22 @@ def own_model(card: ModelCard) -> None:
         st.html(card_block(card))
         with st.container(horizontal=True):
             open_in_compose(card)
-            st.button(
-                "Remove the app's copy", key=f"remove_{card.id}", on_click=_remove, args=(card.id,)
-            )
+            if is_copy(Path(card.path or "")):
+                st.button(
+                    "Remove the app's copy",
+                    key=f"remove_{card.id}",
+                    on_click=_remove,
+                    args=(card.id,),
+                )
 
 
 def _remove(model_id: str) -> None:
-    remove_own_model(model_id)
-    load.cache_clear()
+    try:
+        remove_own_model(model_id)
+    except UserError as error:
+        st.session_state.models_notice = str(error)
+        return
+    forget(model_id)
     forget_cards()
 
 
@@ -56,13 +72,16 @@ def add_model() -> None:
         card = add_own_model(Path(path.strip()), architecture=architecture.strip() or None)
         try:
             with st.spinner("Reading the weights, to be sure that they fit …"):
-                load(card.id).embed_texts(["a red square"])
+                encoder = load(card.id)
+                encoder.embed_texts(["a red square"])
+                encoder.embed_images([render(DEFAULT_SCENE)])
         except UserError:
+            forget(card.id)
             remove_own_model(card.id)
             raise
     except UserError as error:
-        st.warning(str(error), icon=":material/info:")
+        notice(str(error))
         return
     forget_cards()
-    st.session_state.added = card.name
+    st.toast(f"“{card.name}” is added; Compose can use it now.")
     st.rerun()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from collections.abc import Sequence
 from html import escape
@@ -40,6 +41,11 @@ def lead(title: str, sentence: str) -> None:
     st.html(f'<h1 class="title">{escape(title)}</h1><p class="lead">{escape(sentence)}</p>')
 
 
+def notice(text: str) -> None:
+    """A sentence for the user, shown to the letter: it may quote what a stranger's file says."""
+    st.warning(re.sub(r"([\\`*_{}\[\]<>#|$:~])", r"\\\1", text), icon=":material/info:")
+
+
 def meaning(means: str, break_it: str) -> None:
     """What the page shows, and how to make it fail."""
     st.html(
@@ -51,6 +57,6 @@ def meaning(means: str, break_it: str) -> None:
 
 def footer(verdicts: Sequence[Verdict] = ()) -> None:
     """What the page's numbers were computed from, and the source."""
-    models = ", ".join(f"{v.model} <code>{v.fingerprint}</code>" for v in verdicts)
+    models = ", ".join(f"{escape(v.model)} <code>{v.fingerprint}</code>" for v in verdicts)
     computed = f"Cosine similarities computed here by {models}. " if models else ""
     st.html(f'<p class="foot">{computed}After {PAPER}.</p>')

@@ -18,6 +18,7 @@ from binding_core.encoders import (
     ready,
     warm_up,
 )
+from binding_core.encoders.controls import ControlEncoder
 from binding_core.encoders.protocol import Encoder, ModelCard
 
 
@@ -37,7 +38,9 @@ def encoder(model_id: str) -> Encoder:
 
 
 def _shared_encoder(model_id: str) -> Encoder:
-    return CachedEncoder(load(model_id), embedding_cache())
+    found = load(model_id)
+    # A control reads the scene, which two pictures of equal pixels need not share, and is cheap.
+    return found if isinstance(found, ControlEncoder) else CachedEncoder(found, embedding_cache())
 
 
 def is_waiting(model_id: str) -> bool:
@@ -52,11 +55,11 @@ def _cards(with_public: bool) -> dict[str, ModelCard]:
     return {card.id: card for card in cards if card.path or card.kind == "control"}
 
 
-def usable_cards() -> dict[str, ModelCard]:
+def usable_cards(*, with_public: bool = False) -> dict[str, ModelCard]:
     """The models that can be used now, by id."""
-    # The hub's library takes a while to import; the first page goes without it, and the warm-up
-    # brings it in.
-    return _cards("huggingface_hub" in sys.modules)
+    # The hub's library takes a while to import; the first page goes without it unless its link
+    # names a public model, and the warm-up brings it in.
+    return _cards(with_public or "huggingface_hub" in sys.modules)
 
 
 def forget_cards() -> None:

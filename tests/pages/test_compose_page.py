@@ -3,6 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from binding_core.links import ComposeView, encode_view
 from binding_core.presets import PRESETS
 from binding_core.scenes import random_scene
 from tests.conftest import FakeEncoder
@@ -98,7 +99,7 @@ def test_a_pair_is_chosen_among_three_objects_and_survives_a_deletion(page):
     page.run()
     page.session_state.history = page.session_state.history.then(PRESETS["Three objects"])
     page.run()
-    page.selectbox("pair").select_index(2).run()
+    page.selectbox("pair_choice").select_index(2).run()
     assert page.session_state.pair == (1, 2)
     page.button("swap_colour").click().run()
     assert page.session_state.history.scene.object_words[0] == ("yellow", "triangle")
@@ -139,3 +140,78 @@ def test_a_model_removed_meanwhile_is_left_out(page):
     assert not page.exception
     assert len(verdicts(page)) == 1
     assert page.session_state.models == ["high-coverage"]
+
+
+def test_a_linked_pair_outlives_the_selectbox(page):
+    """A link of three objects, then two, then three again: the pair must never be lost."""
+    view = ComposeView(PRESETS["Three objects"], ("high-coverage",), "shape", (1, 2))
+    for key, value in encode_view(view).items():
+        page.query_params[key] = value
+    page.run()
+    assert page.session_state.pair == (1, 2)
+    for preset in ("Overlap", "Three objects", "Twins"):
+        page.selectbox("preset").select(preset).run()
+        page.run()
+        assert not page.exception
+        page.button("swap_colour").click().run()
+        assert not page.exception
+
+
+def test_going_back_in_the_browser_brings_the_earlier_view_and_undo_the_later(page):
+    page.run()
+    first = dict(page.query_params.items())
+    page.button("swap_colour").click().run()
+    swapped = page.session_state.history.scene
+    for key, value in first.items():
+        page.query_params[key] = value[0] if isinstance(value, list) else value
+    page.run()
+    assert page.session_state.history.scene == PRESETS["Red square, blue circle"]
+    assert page.session_state.history.undo().scene == swapped
+
+
+def test_a_click_that_overtakes_the_address_line_is_not_undone_by_it(page):
+    page.run()
+    stale = {k: v[0] if isinstance(v, list) else v for k, v in page.query_params.items()}
+    page.button("swap_colour").click().run()
+    for key, value in stale.items():
+        page.query_params[key] = value
+    page.button("swap_colour").click().run()
+    assert len(page.session_state.history.past) == 2
+    assert page.session_state.history.scene == PRESETS["Red square, blue circle"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        5,
+        "text",
+        [None, 3, "x"],
+        [{"number": 1}],
+        [{"number": "1", "op": "add"}],
+        [{"number": 1, "op": "change", "index": 99, "x": 0.5}],
+        [{"number": 1, "op": "change", "index": 0, "x": 1e400}],
+        [{"number": 1, "op": "add", "evil": {}}],
+        [{"number": i, "op": "add"} for i in range(1, 5000)],
+    ],
+)
+def test_hostile_messages_change_nothing_worse_than_a_notice(page, message):
+    page.run()
+    page.session_state.hostile = message
+
+    def script():
+        import streamlit as st
+
+        from pages._compose import composer
+
+        st.session_state["editor"] = {"edits": st.session_state.hostile}
+        composer.take_edits()
+
+    app = AppTest.from_function(script)
+    app.session_state.history = page.session_state.history
+    app.session_state.acknowledged = 0
+    app.session_state.pair = (0, 1)
+    app.session_state.hostile = message
+    app.run()
+    assert not app.exception
+    assert 2 <= len(app.session_state.history.scene.objects) <= 6
+    assert len(app.session_state.notices) <= 1

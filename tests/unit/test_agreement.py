@@ -3,7 +3,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from binding_core.agreement.measures import share
+from binding_core.agreement.measures import mean_share, share
 from binding_core.agreement.recognition import (
     chance_of_recognition,
     present_concepts,
@@ -70,6 +70,13 @@ def test_a_share_carries_the_wilson_interval():
     assert "chance 0.5" in str(measured)
 
 
+def test_a_mean_of_shares_counts_scenes_and_not_their_parts():
+    measured = mean_share([1.0, 0.5, 1.0, 1.0], chance=0.1)
+    assert (measured.value, measured.n) == (0.875, 4)
+    assert measured.ci95 == share([True] * 4, chance=0.1).ci95  # 3.5 answers, rounded to even
+    assert mean_share([], chance=None).value is None
+
+
 def test_nothing_to_compare_is_not_available_rather_than_zero():
     empty = share([], chance=0.5)
     assert (empty.value, empty.ci95, empty.n) == (None, None, 0)
@@ -123,8 +130,8 @@ def test_a_control_refuses_pictures_it_cannot_read():
     picture.info.clear()
     with pytest.raises(UserError, match="only pictures that this app has drawn"):
         ControlEncoder("bag").embed_images([picture])
-    assert ControlEncoder("bag").unknown_words("a photo of a dog")
-    assert not ControlEncoder("bag").unknown_words("a red square")
+    assert not ControlEncoder("bag").reading("a photo of a dog").readable
+    assert ControlEncoder("bag").reading("a red square").readable
 
 
 def test_controls_are_unit_norm_and_repeatable():
@@ -184,13 +191,23 @@ def table(a: float, b: float, c: float, d: float, order: float = 0.0) -> np.ndar
         (table(0.8, 0.2, 0.1, 0.7), "binds"),
         (table(0.51, 0.5, 0.5, 0.7), "barely"),
         (table(0.6, 0.5, 0.5, 0.6, order=0.2), "word order"),
+        (table(0.5, 0.6, 0.6, 0.5, order=0.2), "word order"),
         (table(0.8, 0.5, 0.8, 0.5), "bag"),
         (table(0.5, 0.5, 0.5, 0.5), "bag"),
+        (table(0.51, 0.5, 0.5, 0.51), "bag"),
         (table(0.2, 0.8, 0.7, 0.1), "reversed"),
+        (table(0.5, 0.51, 0.8, 0.3), "reversed"),
     ],
 )
 def test_findings_say_what_the_table_says(similarities, finding):
-    assert find(similarities) == finding
+    assert find(similarities, spread=0.2) == finding
+
+
+def test_findings_do_not_depend_on_a_models_scale():
+    """Public CLIPs spread their similarities over a tenth of what small ones do."""
+    for scale in (0.1, 1, 10):
+        assert find(scale * table(0.6, 0.5, 0.5, 0.6), spread=scale * 0.2) == "binds"
+        assert find(scale * table(0.51, 0.5, 0.5, 0.51), spread=scale * 0.2) == "bag"
 
 
 def test_a_bag_and_a_memoriser_get_different_verdicts():
@@ -225,10 +242,12 @@ def test_captions_are_ranked_best_first():
     ranked = rank_captions(
         ControlEncoder("memoriser"),
         picture=picture,
-        captions=[caption(swap(DEFAULT_SCENE)), "a red square", caption(DEFAULT_SCENE)],
+        captions=["a dog", caption(swap(DEFAULT_SCENE)), "a red square", caption(DEFAULT_SCENE)],
     )
     assert [r.text for r in ranked] == [
         caption(DEFAULT_SCENE),
         "a red square",
         caption(swap(DEFAULT_SCENE)),
+        "a dog",
     ]
+    assert ranked[-1].similarity is None  # a control cannot read it, and says so

@@ -1,6 +1,7 @@
 """The house keeps its order: who may import whom, and what the first page may wait for."""
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -29,7 +30,7 @@ FLOORS = (
 def imports(path: Path) -> set[str]:
     """Names of everything a file imports, wherever in the file."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -61,7 +62,7 @@ def test_imports_run_downward(path):
 
 def test_pages_are_thin():
     for page in (ROOT / "pages").glob("*.py"):
-        assert len(page.read_text().splitlines()) <= 120, page.name
+        assert len(page.read_text("utf-8").splitlines()) <= 120, page.name
 
 
 FIRST_PAGE = """
@@ -84,7 +85,7 @@ def test_the_first_page_shows_its_verdicts_before_anything_heavy_is_imported(tmp
     done = subprocess.run(
         [sys.executable, "-c", FIRST_PAGE],
         cwd=ROOT,
-        env={"PATH": "", "HOME": str(tmp_path), "CBE_CACHE_DIR": str(tmp_path)},
+        env={**os.environ, "CBE_CACHE_DIR": str(tmp_path), "CBE_DATA_DIR": str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,

@@ -44,9 +44,9 @@ def test_the_card_holds_the_split_that_training_used(recipe):
 
 def test_presets_are_as_seen_and_unseen_as_they_say():
     for card in CARDS.values():
-        assert set(PRESETS["A pair all have seen"].object_words) <= set(card.train_objects)
-        assert set(PRESETS["A pair none has seen"].object_words) <= set(card.heldout_objects)
-        swapped = swap(PRESETS["A pair all have seen"])
+        assert set(PRESETS["Objects all have seen"].object_words) <= set(card.train_objects)
+        assert set(PRESETS["Objects none has seen"].object_words) <= set(card.heldout_objects)
+        swapped = swap(PRESETS["Objects all have seen"])
         assert set(swapped.object_words) <= set(card.train_objects)
 
 
@@ -86,6 +86,17 @@ def test_fresh_scenes_meet_the_floors(model, part):
         here, there = getattr(report, name), getattr(carded, name)
         assert here.ci95[0] <= there.ci95[1]
         assert there.ci95[0] <= here.ci95[1]
+
+
+@pytest.mark.parametrize(("model", "part"), FLOORS)
+def test_the_cards_own_figures_meet_the_floors(model, part):
+    """On the card's 1,000 scenes the point itself must lie within the bounds."""
+    report = SwapReport.model_validate(CARDS[model].figures[f"{part}, 2 objects"])
+    shares = (report.swap_accuracy, report.object_recognition, report.concept_recognition)
+    assert report.fingerprint == load(model).fingerprint
+    for share, (low, high) in zip(shares, FLOORS[model, part], strict=True):
+        assert share.n == 1000
+        assert low <= share.value <= high, report
 
 
 @pytest.mark.parametrize("model", BUNDLED_IDS)

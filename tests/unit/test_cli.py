@@ -60,12 +60,18 @@ def test_render_writes_the_renderers_pixels(tmp_path):
         (["swap", "--model", "nothing"], "There is no model"),
         (["swap", "--model", "vit-b-32-openai"], "not on this machine"),
         (["swap", "--model", "control-bag", "--split", "seen"], "not known which objects"),
-        (["swap", "--model", "control-bag", "--scenes", "0"], "At least one scene"),
+        (["swap", "--model", "control-bag", "--scenes", "0"], "a whole number from 1 on"),
+        (["swap", "--model", "control-bag", "--seed", "-1"], "a whole number from 0 on"),
+        (["swap", "--model", "control-bag", "--split", "some"], "invalid choice"),
         (["swap", "--model", "control-bag", "--objects", "9"], "1 to 6 objects"),
-        (["swap", "--model", "control-bag", "--objects", "1"], "two objects at least"),
+        (["swap", "--model", "control-bag", "--objects", "1"], "a whole number from 2 on"),
+        (["swap"], "--model"),
+        ([], "command"),
+        (["nothing"], "invalid choice"),
         (["render", "absent.json", "-o", "x.png"], "No such file"),
         (["bundle", "--only", "nothing"], "not a bundled model"),
-        (["bundle", "--steps", "0"], "At least one step"),
+        (["bundle", "--steps", "0"], "a whole number from 1 on"),
+        (["bundle", "--workers", "0"], "a whole number from 1 on"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence_and_exit_status_2(capsys, arguments, reason):
@@ -97,8 +103,8 @@ def test_it_runs_as_a_module_without_a_traceback():
     assert done.stderr.startswith("There is no model")
 
 
-def test_a_short_bundle_trains_publishes_and_resumes(tmp_path, capsys):
-    """The whole way on a few steps: train, stop half-way, go on, measure, write, load."""
+def test_a_short_bundle_trains_and_publishes(tmp_path):
+    """The whole way on a few steps: train, measure, write, load, and again from the checkpoint."""
     from binding_core.encoders import bundled_cards
     from binding_core.training import bundle
 
@@ -114,3 +120,7 @@ def test_a_short_bundle_trains_publishes_and_resumes(tmp_path, capsys):
     before = (out / recipe.id / "open_clip_model.safetensors").read_bytes()
     assert bundle.train_recipe(recipe, out=out, config=config, card_scenes=4)  # from its checkpoint
     assert (out / recipe.id / "open_clip_model.safetensors").read_bytes() == before
+    # another configuration is another run: it does not go on from this one's checkpoint
+    other = bundle.TrainConfig(steps=4, batch=8, warmup_steps=2, report_every=1, seed=1)
+    assert bundle.train_recipe(recipe, out=out, config=other, card_scenes=4)
+    assert (out / recipe.id / "open_clip_model.safetensors").read_bytes() != before

@@ -1,6 +1,6 @@
 import pytest
 
-from binding_core.editing import Edit, SceneHistory, apply_edit
+from binding_core.editing import Edit, SceneHistory, apply_edit, follow
 from binding_core.errors import UserError
 from binding_core.presets import DEFAULT_SCENE
 from binding_core.scenes import MAX_OBJECTS, random_scene
@@ -83,3 +83,17 @@ def test_a_refused_edit_loses_nothing():
     with pytest.raises(UserError):
         history.edited(Edit(op="change", index=0, x=7.0))
     assert history.scene.objects[:2] == DEFAULT_SCENE.objects
+
+
+@pytest.mark.parametrize("op", ["forward", "delete", "add", "change"])
+def test_the_pair_stays_with_its_objects(op):
+    scene = random_scene(space=None, n_objects=4, seed=3)
+    for index in range(4):
+        edit = Edit(op=op, index=index)
+        after = apply_edit(scene, edit)
+        for pair in ((0, 1), (1, 3), (2, 3)):
+            found = follow(pair, edit, n_objects=4)
+            if op == "delete" and index in pair:
+                assert found == (0, 1)
+            else:
+                assert [after.objects[i] for i in found] == [scene.objects[i] for i in pair]

@@ -99,7 +99,7 @@ def test_memory_is_bounded(tmp_path, fake_encoder):
     assert len(encoder.embed_texts([str(i) for i in range(50)])) == 50  # more than it holds
 
 
-def test_two_processes_may_share_a_file(tmp_path):
+def test_several_connections_may_share_a_file(tmp_path):
     from tests.conftest import FakeEncoder
 
     path = tmp_path / "e.sqlite"
@@ -141,3 +141,31 @@ def test_shipped_rows_are_read_and_never_written(tmp_path, fake_encoder):
     CachedEncoder(fake_encoder, cache).embed_texts(["a", "b"])
     assert fake_encoder.texts_computed == 2
     assert shipped.read_bytes() == content
+
+
+def test_a_damaged_row_is_computed_again(tmp_path, fake_encoder):
+    path = tmp_path / "e.sqlite"
+    encoder = CachedEncoder(fake_encoder, cache_at(path))
+    whole = encoder.embed_texts(["a", "b", "c"])
+    database = sqlite3.connect(path)
+    contents = [r[0] for r in database.execute("SELECT content FROM embeddings ORDER BY content")]
+    for content, blob in zip(
+        contents, (b"abc", b"\xff" * 64, np.ones(16, np.float32).tobytes()), strict=True
+    ):
+        database.execute("UPDATE embeddings SET row = ? WHERE content = ?", (blob, content))
+    database.commit()
+    with pytest.warns(UserWarning, match="computed again"):
+        again = CachedEncoder(fake_encoder, cache_at(path)).embed_texts(["a", "b", "c"])
+    assert np.array_equal(whole, again)
+
+
+def test_a_database_of_something_else_is_made_again(tmp_path, fake_encoder):
+    path = tmp_path / "e.sqlite"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE embeddings (other TEXT)")
+    database.close()
+    with pytest.warns(UserWarning, match="something else"):
+        encoder = CachedEncoder(fake_encoder, cache_at(path))
+    encoder.embed_texts(["a"])
+    CachedEncoder(fake_encoder, cache_at(path)).embed_texts(["a"])
+    assert fake_encoder.texts_computed == 1

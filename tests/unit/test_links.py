@@ -67,5 +67,13 @@ def test_each_broken_part_is_named_and_the_rest_is_kept():
     view, notices = decode_view(parameters, known_models=KNOWN, default_models=("a",))
     assert view == ComposeView(DEFAULT_SCENE, ("b",), "colour", (0, 1))
     assert len(notices) == 4
+    view, notices = decode_view({"m": "gone"}, known_models=KNOWN, default_models=("a", "gone"))
+    assert (view.models, len(notices)) == ((), 1)
+    view, notices = decode_view({"m": ""}, known_models=KNOWN, default_models=("a",))
+    assert (view.models, notices) == ((), [])
+    view, _ = decode_view({"m": "a~a~b~a"}, known_models=KNOWN, default_models=())
+    assert view.models == ("a", "b")
+    view, _ = decode_view({}, known_models=KNOWN, default_models=("a", "gone"))
+    assert view.models == ("a",)
     view, notices = decode_view({"p": "0~5"}, known_models=KNOWN, default_models=("a",))
     assert view.pair == (0, 1)

@@ -2,6 +2,7 @@ import json
 import pickle
 import shutil
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from PIL import Image
 from binding_core.captions import describe, vocabulary
 from binding_core.encoders.openclip import OpenClipEncoder, read_config
 from binding_core.encoders.own import add_own_model, own_cards, remove_own_model
+from binding_core.encoders.protocol import Reading
 from binding_core.errors import UserError
 from binding_core.files import check_safetensors
 from binding_core.presets import PRESETS
@@ -72,12 +74,14 @@ def test_many_threads_get_the_same_rows(checkpoint_folder):
 
 
 def test_embedding_leaves_torch_as_it_was(checkpoint_folder):
-    state = torch.get_rng_state()
-    OpenClipEncoder(checkpoint_folder, model_id="tiny").embed_texts(CAPTIONS)
+    encoder = OpenClipEncoder(checkpoint_folder, model_id="tiny")
+    rows = encoder.embed_texts(CAPTIONS)
     assert torch.is_grad_enabled()
     assert not torch.is_inference_mode_enabled()
-    # open_clip draws random weights before it reads the real ones; our rows must not depend on it
-    torch.set_rng_state(state)
+    # open_clip draws random weights before it reads the real ones; the rows do not depend on them
+    torch.manual_seed(3)
+    again = OpenClipEncoder(checkpoint_folder, model_id="tiny").embed_texts(CAPTIONS)
+    assert np.array_equal(rows, again)
 
 
 def test_every_word_is_one_token_and_others_are_named(checkpoint_folder):
@@ -88,8 +92,11 @@ def test_every_word_is_one_token_and_others_are_named(checkpoint_folder):
         assert len(tokenizer.encode(word)) == 1, word
     six = describe([(c, "hourglass") for c in ("red", "blue", "pink", "gray", "cyan", "white")])
     assert len(tokenizer.encode(six)) + 2 <= tokenizer.context_length
-    assert encoder.unknown_words("a Red square, a dog and a red dog!") == ["dog"]
-    assert encoder.unknown_words("a red square") == []
+    assert encoder.reading("a Red square, a dog and a red dog!").unknown_words == ("dog", "!")
+    assert encoder.reading("a red square") == Reading()
+    assert not encoder.reading(six).cut_off
+    assert encoder.reading(f"{six} and a star").cut_off
+    assert encoder._vocabulary == set(vocabulary())
 
 
 def test_fingerprints_follow_weights_and_preprocessing(folder, checkpoint_folder):
@@ -164,13 +171,12 @@ def test_weights_of_another_architecture_are_refused(folder):
 
 
 def test_a_folder_becomes_an_own_model_and_goes_again(checkpoint_folder):
-    from binding_core.encoders import card, load
+    from binding_core.encoders import card, forget, load
 
     added = add_own_model(checkpoint_folder)
     assert added.id == "own:tiny"
     assert [c.id for c in own_cards()] == ["own:tiny"]
     bundled_way = OpenClipEncoder(checkpoint_folder, model_id="x").embed_texts(CAPTIONS)
-    load.cache_clear()
     assert np.array_equal(load("own:tiny").embed_texts(CAPTIONS), bundled_way)
     assert add_own_model(checkpoint_folder).id == "own:tiny-2"
     remove_own_model("own:tiny")
@@ -179,18 +185,17 @@ def test_a_folder_becomes_an_own_model_and_goes_again(checkpoint_folder):
     with pytest.raises(UserError, match="There is no model"):
         card("own:tiny")
     remove_own_model("own:../../elsewhere")  # no such model: nothing happens
-    load.cache_clear()
+    forget("own:tiny")
 
 
 def test_a_weights_file_needs_a_known_architecture(checkpoint_folder, tmp_path):
-    weights = shutil.copy(
-        checkpoint_folder / "open_clip_model.safetensors", tmp_path / "w.safetensors"
-    )
+    weights = tmp_path / "w.safetensors"
+    shutil.copy(checkpoint_folder / "open_clip_model.safetensors", weights)
     with pytest.raises(UserError, match="name of its open_clip architecture"):
-        add_own_model(tmp_path / "w.safetensors")
+        add_own_model(weights)
     with pytest.raises(UserError, match="knows no architecture"):
-        add_own_model(tmp_path / "w.safetensors", architecture="ViT-Z-99")
-    card = add_own_model(tmp_path / "w.safetensors", architecture="ViT-B-32")
+        add_own_model(weights, architecture="ViT-Z-99")
+    card = add_own_model(weights, architecture="ViT-B-32")
     assert card.id == "own:w"
     with pytest.raises(
         UserError, match="cannot be loaded"
@@ -218,3 +223,111 @@ def test_other_formats_are_not_opened(tmp_path, name):
     with pytest.raises(UserError, match="not opened"):
         add_own_model(path, architecture="ViT-B-32")
     assert own_cards() == []
+
+
+def test_only_the_apps_own_copies_are_deleted(checkpoint_folder, tmp_path):
+    by_hand = tmp_path / "data" / "models" / "mine"
+    shutil.copytree(checkpoint_folder, by_hand)
+    assert [c.id for c in own_cards()] == ["own:mine"]
+    with pytest.raises(UserError, match="put there by hand"):
+        remove_own_model("own:mine")
+    assert (by_hand / "open_clip_model.safetensors").exists()
+    upper = shutil.copytree(checkpoint_folder, tmp_path / "MINE")
+    assert add_own_model(upper).id == "own:MINE-2"  # one name on disks that ignore case
+    assert by_hand.exists()
+
+
+def test_a_copy_that_fails_leaves_nothing_behind(checkpoint_folder, tmp_path, monkeypatch):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copy", full)
+    with pytest.raises(UserError, match="No space left"):
+        add_own_model(checkpoint_folder)
+    assert own_cards() == []
+    assert list((tmp_path / "data" / "models").iterdir()) == []
+
+
+@pytest.mark.parametrize("path", ["~nobody-of-that-name/x", "x" * 5000, "/proc/1/root/x"])
+def test_impossible_paths_are_named(path):
+    with pytest.raises(UserError):
+        add_own_model(Path(path))
+
+
+EVIL = """
+raise SystemExit("the folder's own code was run")
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "setting", "reason"),
+    [
+        ("text_cfg", {"tokenizer_kwargs": {"trust_remote_code": True}}, "tokenizer_kwargs"),
+        ("text_cfg", {"hf_model_name": "someone/else"}, "another hub"),
+        ("vision_cfg", {"timm_model_name": "hf-hub:someone/else"}, "plain name"),
+    ],
+)
+def test_a_folder_cannot_run_its_own_code_or_fetch_parts(folder, part, setting, reason):
+    config = json.loads((folder / "open_clip_config.json").read_text())
+    config["model_cfg"][part] |= setting
+    (folder / "open_clip_config.json").write_text(json.dumps(config))
+    with pytest.raises(UserError, match=reason):
+        add_own_model(folder)
+
+
+def test_a_tokenizer_of_another_library_runs_no_code_of_the_folder(folder):
+    config = json.loads((folder / "open_clip_config.json").read_text())
+    config["model_cfg"]["text_cfg"]["hf_tokenizer_name"] = "x"
+    (folder / "open_clip_config.json").write_text(json.dumps(config))
+    (folder / "bpe.txt.gz").unlink()
+    (folder / "evil.py").write_text(EVIL)
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps({"auto_map": {"AutoTokenizer": ["evil.Tokenizer", None]}})
+    )
+    with pytest.raises(UserError, match="cannot be loaded"):
+        OpenClipEncoder(folder, model_id="a").embed_texts(["a red square"])
+
+
+@pytest.mark.parametrize(
+    "setting", [{"resize_mode": "stretch"}, {"mean": ["x", 1, 1]}, {"size": -3}, {"nothing": 1}]
+)
+def test_impossible_preprocessing_is_named(folder, setting):
+    config = json.loads((folder / "open_clip_config.json").read_text())
+    config["preprocess_cfg"] |= setting
+    (folder / "open_clip_config.json").write_text(json.dumps(config))
+    encoder = OpenClipEncoder(folder, model_id="a")
+    if setting in ({"size": -3}, {"nothing": 1}):  # open_clip itself passes over these
+        assert encoder.embed_images(pictures(1)).shape == (1, 128)
+        return
+    with pytest.raises(UserError, match=r"cannot be loaded|cannot embed"):
+        encoder.embed_images(pictures(1))
+
+
+def test_a_tokenizer_that_does_not_fit_the_model_is_named(folder):
+    (folder / "bpe.txt.gz").unlink()  # then the tokenizer is CLIP's, with 49,408 words
+    with pytest.raises(UserError, match="do not fit together"):
+        OpenClipEncoder(folder, model_id="a").embed_texts(["a photograph"])
+
+
+def test_a_tokenizer_of_the_transformers_library_is_read_from_the_folder(folder):
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    words = {"<pad>": 0, "</s>": 1, "<unk>": 2, "a": 3, "red": 4, "square": 5}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
+    ).save_pretrained(folder)
+    config = json.loads((folder / "open_clip_config.json").read_text())
+    config["model_cfg"]["text_cfg"] |= {
+        "hf_tokenizer_name": "x",
+        "tokenizer_kwargs": {"clean": "canonicalize"},
+    }
+    (folder / "open_clip_config.json").write_text(json.dumps(config))
+    (folder / "bpe.txt.gz").unlink()
+    encoder = OpenClipEncoder(folder, model_id="a")
+    assert encoder.embed_texts(["a red square", "a square"]).shape == (2, 128)
+    before = encoder.fingerprint
+    (folder / "tokenizer.json").write_text((folder / "tokenizer.json").read_text() + " ")
+    assert OpenClipEncoder(folder, model_id="a").fingerprint != before

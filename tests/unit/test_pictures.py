@@ -1,12 +1,18 @@
+import contextlib
 import io
 import struct
 import zlib
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from PIL import Image
 
 from binding_core.errors import UserError
 from binding_core.pictures import MAX_BYTES, read_picture
+from binding_core.presets import DEFAULT_SCENE
+from binding_core.render import render
 
 
 def encoded(picture: Image.Image, kind: str = "PNG", **options) -> bytes:
@@ -82,3 +88,27 @@ def test_decompression_bombs_are_refused_by_their_header(side):
 def test_broken_files_are_named(data, reason):
     with pytest.raises(UserError, match=reason):
         read_picture(data)
+
+
+def test_sixteen_bit_grey_keeps_its_shades():
+    values = np.array([[0, 1000, 30000, 65535]], dtype=np.uint16)
+    read = read_picture(encoded(Image.fromarray(values)))
+    assert np.asarray(read)[0, :, 0].tolist() == [0, 3, 117, 255]
+
+
+def test_broken_exif_costs_only_the_rotation():
+    for kind in ("JPEG", "PNG", "WEBP"):
+        data = encoded(Image.new("RGB", (40, 20)), kind, exif=b"Exif\0\0garbage that is no TIFF")
+        assert read_picture(data).size == (40, 20)
+
+
+@settings(max_examples=150, deadline=None)
+@given(kind=st.sampled_from(["PNG", "JPEG", "WEBP"]), data=st.data())
+def test_mutated_files_are_read_or_refused_in_words(kind, data):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    content = bytearray(encoded(render(DEFAULT_SCENE, size=24), kind, exif=exif))
+    for _ in range(data.draw(st.integers(1, 6))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    with contextlib.suppress(UserError):
+        assert read_picture(bytes(content)).mode == "RGB"

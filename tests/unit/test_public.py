@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from huggingface_hub import constants
 
-from binding_core.encoders import available, load, public
+from binding_core.encoders import available, forget, load, public
 from binding_core.encoders.openclip import OpenClipEncoder
 from binding_core.encoders.public import PUBLIC_CHECKPOINTS, cached_folder, card_of, download
 from binding_core.errors import UserError
@@ -25,14 +25,6 @@ TINY = replace(
     std=(0.25, 0.25, 0.25),
     resize_mode="squash",
 )
-
-
-@pytest.fixture(autouse=True)
-def own_hub_cache(tmp_path, monkeypatch):
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))  # for the downloading process
-    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
 
 
 @pytest.fixture
@@ -96,7 +88,6 @@ def test_a_checkpoint_is_downloaded_with_progress_and_loads(hub, checkpoint_fold
     # on this machine now: loading asks nobody
     monkeypatch.setattr(public, "PUBLIC_CHECKPOINTS", (TINY,))
     monkeypatch.setattr("binding_core.encoders.PUBLIC_CHECKPOINTS", (TINY,))
-    load.cache_clear()
     # a public model reads the standard CLIP vocabulary; this one brings merges of its own
     from shutil import copy
 
@@ -105,7 +96,7 @@ def test_a_checkpoint_is_downloaded_with_progress_and_loads(hub, checkpoint_fold
     local = OpenClipEncoder(checkpoint_folder, model_id="x").embed_texts(["a red square"])
     assert np.allclose(rows, local, atol=1e-6)
     assert len(hub.requests) == asked
-    load.cache_clear()
+    forget("tiny-public")
 
 
 def test_a_cancelled_download_stops_soon_and_goes_on_later(hub):

@@ -320,6 +320,22 @@ def test_a_checkpoint_cut_short_is_named(tmp_path):
         run(tmp_path)
 
 
+def test_a_metrics_line_cut_short_does_not_keep_a_run_from_going_on(tmp_path):
+    stop = Event()
+
+    def stopping(step):
+        if step == 22:
+            stop.set()
+        return numbers(step)
+
+    run(tmp_path, stop=stop, stream=stopping)
+    with (tmp_path / METRICS_NAME).open("a") as file:
+        file.write('{"step": 25, "lo')
+    _, finished = run(tmp_path)
+    assert finished
+    assert lines(tmp_path)[-1]["step"] == 60
+
+
 def test_the_learning_rate_rises_holds_and_falls_to_nothing():
     config = TrainConfig(steps=100, warmup_steps=10, hold=0.5)
     factors = [learning_rate_factor(step, config) for step in range(100)]
