@@ -169,8 +169,12 @@ def train_recipe(
         pictures = small_clip.pixels_to_input(torch.from_numpy(batch.pictures), config=settings)
         image = clip.encode_image(pictures, normalize=True)
         text = small_clip.encode_captions(clip, tokens(batch.captions))
-        logits = clip.logit_scale.exp().clamp(max=100) * image @ text.T
-        return soft_contrastive(logits, torch.from_numpy(batch.truth))
+        return soft_contrastive(
+            image @ text.T,
+            torch.from_numpy(batch.truth),
+            scale=clip.logit_scale.exp().clamp(max=100),
+            complete=torch.from_numpy(batch.complete),
+        )
 
     started = time.monotonic()
 
@@ -227,6 +231,7 @@ def _publish(
     )
     from binding_core.encoders.own import CARD_NAME
     from binding_core.encoders.protocol import ModelCard
+    from binding_core.training.loss import COMPLETE_MARGIN
     from binding_core.scenes import random_scene
 
     # Built beside its place and moved there whole, so that weights and card belong together.
@@ -280,6 +285,7 @@ def _publish(
             "split_seed": SPLIT_SEED,
             "training": asdict(config),
             "loss": "each true caption against the false ones of its batch, both ways",
+            "complete_margin": COMPLETE_MARGIN,
             "last_loss": json.loads(lines[-1])["loss"],
         },
     )

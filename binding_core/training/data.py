@@ -46,6 +46,7 @@ class PictureBatch:
     pictures: np.ndarray  # uint8 (n, pixels, pixels, 3)
     captions: list[str]  # m distinct captions
     truth: np.ndarray  # bool (n, m)
+    complete: np.ndarray  # bool (m,): the caption describes some object with all its concepts
 
 
 def draw_batch(data: PictureData, *, size: int, seed: int, step: int) -> PictureBatch:
@@ -73,6 +74,7 @@ def draw_batch(data: PictureData, *, size: int, seed: int, step: int) -> Picture
         pictures=render_batch(scenes, size=data.pixels),
         captions=[describe(d) for d in described],
         truth=truth_table([s.object_words for s in scenes], described),
+        complete=np.array([any(None not in d for d in ds) for ds in described]),
     )
 
 

@@ -250,3 +250,51 @@ def test_the_scene_survives_a_visit_to_another_page(new_page, server):
     page.get_by_role("button", name="Add", exact=True).click()  # edits still count
     expect(page.locator(".stage .object")).to_have_count(4)
     wait_for_scene(page, lambda s: len(s.objects) == 4)
+
+
+def test_a_pair_of_three_objects_is_chosen_by_number_and_swapped_quickly(new_page, server):
+    page = new_page(f"{server}/?s={encode_scene(PRESETS['Three objects'])}")
+    expect(page.locator(".stage .object")).to_have_count(3)
+    expect(page.locator(".stage .number").nth(2)).to_have_text("3")
+    page.get_by_role("combobox", name="Objects to swap between").click()
+    page.get_by_role("option", name="2 ↔ 3").click()
+    expect(page.locator(".side-b .caption")).to_contain_text("orange ring")
+    swap = page.get_by_role("button", name="Swap colours")
+    for _ in range(3):  # quicker than the page can answer
+        swap.click()
+    wait_for_scene(
+        page,
+        lambda s: (
+            s.object_words == (("yellow", "triangle"), ("orange", "ring"), ("purple", "cross"))
+        ),
+    )
+    page.locator(".object").nth(0).focus()
+    forward = page.get_by_role("button", name="Forward")
+    forward.click()
+    forward.click()
+    wait_for_scene(page, lambda s: s.objects[2].words == ("yellow", "triangle"))
+    page.get_by_role("link", name="Models", exact=True).click()
+    expect(page.locator("h1.title")).to_have_text("Models")
+    page.get_by_role("link", name="Compose", exact=True).click()
+    expect(page.locator(".stage .object")).to_have_count(3)
+    expect(page.locator(".verdict")).to_have_count(3)
+
+
+def test_the_back_button_goes_back_to_the_scene_before(new_page, server):
+    page = ready(new_page(server))
+    wait_for_scene(page, lambda s: s == DEFAULT_SCENE)
+    page.get_by_role("button", name="Swap colours").click()
+    wait_for_scene(page, lambda s: s != DEFAULT_SCENE)
+    page.wait_for_timeout(500)
+    page.go_back()
+    expect(page.locator('.object[data-object="red square"]')).to_have_count(1)
+    wait_for_scene(page, lambda s: s == DEFAULT_SCENE)
+
+
+def test_a_click_without_a_drag_changes_nothing(new_page, server):
+    page = ready(new_page(server))
+    page.locator(".object").nth(1).click()
+    expect(page.locator(".who")).to_have_text("Object 2 of 2: blue circle")
+    page.wait_for_timeout(500)
+    assert scene_in_link(page) == DEFAULT_SCENE
+    expect(page.get_by_role("button", name="Undo")).to_have_attribute("aria-disabled", "true")

@@ -4,6 +4,7 @@ from playwright.sync_api import expect
 from binding_core.encoders import BUNDLED_IDS
 from binding_core.encoders.public import PUBLIC_CHECKPOINTS
 from tests.browser.conftest import ROOT, served
+from tests.unit.hub import Hub
 
 
 @pytest.mark.parametrize(
@@ -58,3 +59,23 @@ def test_an_own_model_joins_the_others(new_page, tmp_path, checkpoint_folder, pi
         page.get_by_role("link", name="Compose", exact=True).click()
         page.get_by_role("button", name="tiny", exact=True).click()
         expect(page.locator('.verdict[data-model="own:tiny"]')).to_be_visible()
+
+
+def test_a_download_shows_its_progress_is_cancelled_and_goes_on(
+    new_page, tmp_path, checkpoint_folder
+):
+    repo = "timm/vit_medium_patch16_clip_224.tinyclip_yfcc15m"
+    files = {f.name: f.read_bytes() for f in checkpoint_folder.iterdir()}
+    hub = Hub(repo, files, chunk_delay=0.3)
+    with served(ROOT / "app.py", tmp_path, HF_ENDPOINT=hub.url) as address:
+        page = new_page(f"{address}/models")
+        card = page.locator(".st-key-public_tinyclip-vit-m-16")
+        card.get_by_role("button", name="Download 166 MB").click()
+        expect(card.get_by_text("Downloading:")).to_be_visible()
+        card.get_by_role("button", name="Cancel").click()
+        expect(card.get_by_text("Cancelled.")).to_be_visible()
+        card.get_by_role("button", name="Download 166 MB").click()
+        expect(card.get_by_text("On this machine")).to_be_visible(timeout=60_000)
+        card.get_by_role("button", name="Open in Compose").click()
+        expect(page.get_by_role("button", name="TinyCLIP ViT-M/16")).to_be_visible()
+    hub.close()

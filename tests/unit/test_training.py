@@ -12,7 +12,7 @@ from binding_core.captions import is_true, read
 from binding_core.concepts import BUNDLED_SPACE, split_objects
 from binding_core.training import model as small_clip
 from binding_core.training.data import PictureData, draw_batch, truth_table
-from binding_core.training.loss import soft_contrastive
+from binding_core.training.loss import COMPLETE_MARGIN, soft_contrastive
 from binding_core.training.trainer import (
     CHECKPOINT_NAME,
     METRICS_NAME,
@@ -77,6 +77,7 @@ def test_full_data_bring_both_orders_queries_and_swapped_negatives():
 def test_web_data_bring_no_negatives_and_mostly_incomplete_captions():
     batch = draw_batch(WEB, size=128, seed=0, step=0)
     assert batch.truth.any(0).all()
+    assert 0 < batch.complete.mean() < 0.6
     descriptions = [d for c in batch.captions for d in read(c)]
     whole = np.mean([None not in d for d in descriptions])
     assert 0.1 < whole < 0.6  # distinct captions: whole ones repeat less often
@@ -84,6 +85,7 @@ def test_web_data_bring_no_negatives_and_mostly_incomplete_captions():
     for caption in draw_batch(complete, size=32, seed=0, step=0).captions:
         [description] = read(caption)
         assert None in description
+    assert not draw_batch(complete, size=32, seed=0, step=0).complete.any()
 
 
 def test_a_batch_is_a_function_of_seed_and_step():
@@ -120,9 +122,9 @@ def test_with_one_true_caption_each_the_loss_is_clips():
     clip = (
         nn.functional.cross_entropy(logits, target) + nn.functional.cross_entropy(logits.T, target)
     ) / 2
-    assert soft_contrastive(logits, torch.eye(6, dtype=torch.bool)).item() == pytest.approx(
-        clip.item(), rel=1e-5
-    )
+    assert soft_contrastive(
+        logits, torch.eye(6, dtype=torch.bool), scale=1.0
+    ).item() == pytest.approx(clip.item(), rel=1e-5)
 
 
 def test_the_loss_by_hand_with_two_true_captions_and_a_negative():
@@ -130,7 +132,12 @@ def test_the_loss_by_hand_with_two_true_captions_and_a_negative():
     truth = torch.tensor([[True, True, False]])
     # picture to caption: each true one against the false one alone; caption to picture: certain
     by_hand = (np.log(1 + np.exp(0 - 2)) + np.log(1 + np.exp(0 - 1))) / 2 / 2
-    assert soft_contrastive(logits, truth).item() == pytest.approx(by_hand, rel=1e-5)
+    assert soft_contrastive(logits, truth, scale=1.0).item() == pytest.approx(by_hand, rel=1e-5)
+    # the first caption is complete: its similarity counts COMPLETE_MARGIN less
+    complete = torch.tensor([True, False, True])
+    with_margin = (np.log(1 + np.exp(-2 + COMPLETE_MARGIN)) + np.log(1 + np.exp(-1))) / 2 / 2
+    found = soft_contrastive(logits, truth, scale=1.0, complete=complete)
+    assert found.item() == pytest.approx(with_margin, rel=1e-5)
 
 
 @settings(max_examples=25)
@@ -140,9 +147,9 @@ def test_the_loss_is_finite_and_falls_when_true_captions_rise(seed):
     truth = torch.rand(5, 9, generator=generator) < 0.3
     truth[:, 0] = True
     logits = torch.randn(5, 9, generator=generator)
-    before = soft_contrastive(logits, truth)
+    before = soft_contrastive(logits, truth, scale=1.0)
     assert torch.isfinite(before)
-    assert soft_contrastive(logits + truth.float(), truth) < before
+    assert soft_contrastive(logits + truth.float(), truth, scale=1.0) < before
 
 
 # --- model --------------------------------------------------------------------------------------
@@ -357,8 +364,12 @@ def test_the_small_clip_learns_to_tell_its_captions_apart(tmp_path):
     def loss(clip, batch):
         pictures = small_clip.pixels_to_input(torch.from_numpy(batch.pictures), config=config)
         text = small_clip.encode_captions(clip, tokens(batch.captions))
-        logits = clip.logit_scale.exp() * clip.encode_image(pictures, normalize=True) @ text.T
-        return soft_contrastive(logits, torch.from_numpy(batch.truth))
+        return soft_contrastive(
+            clip.encode_image(pictures, normalize=True) @ text.T,
+            torch.from_numpy(batch.truth),
+            scale=clip.logit_scale.exp(),
+            complete=torch.from_numpy(batch.complete),
+        )
 
     train(
         model=model,
