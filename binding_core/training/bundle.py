@@ -231,8 +231,8 @@ def _publish(
     )
     from binding_core.encoders.own import CARD_NAME
     from binding_core.encoders.protocol import ModelCard
-    from binding_core.training.loss import COMPLETE_MARGIN
     from binding_core.scenes import random_scene
+    from binding_core.training.loss import COMPLETE_MARGIN
 
     # Built beside its place and moved there whole, so that weights and card belong together.
     beside = folder.with_name(f".{folder.name}.new")

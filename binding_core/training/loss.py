@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-
 COMPLETE_MARGIN = 0.4  # cosine by which a true caption with a complete description must stand out
 
 
