@@ -51,10 +51,11 @@ def test_an_own_model_joins_the_others(new_page, tmp_path, checkpoint_folder, pi
         page = new_page(f"{address}/models")
         page.get_by_label("Folder or .safetensors file").fill(str(tmp_path / "nothing.bin"))
         page.get_by_role("button", name="Add the model").click()
-        expect(page.get_by_text("other formats can hold code")).to_be_visible()
+        expect(page.get_by_text("is neither a model folder")).to_be_visible()
         page.get_by_label("Folder or .safetensors file").fill(str(checkpoint_folder))
         page.get_by_role("button", name="Add the model").click()
-        expect(page.locator('.model[data-model="own:tiny"]')).to_be_visible()
+        # torch may have to be imported first
+        expect(page.locator('.model[data-model="own:tiny"]')).to_be_visible(timeout=60_000)
         picture(page, "models-own")
         page.get_by_role("link", name="Compose", exact=True).click()
         page.get_by_role("button", name="tiny", exact=True).click()
