@@ -50,7 +50,8 @@ def first_visit(browser: Browser, address: str, selector: str) -> float:
 
 
 def timed(page: Page, watched: str, act) -> float:
-    page.evaluate(f"window.measured = ({WATCH})({json.dumps(watched)})")
+    # In braces: evaluate() would wait for a promise that it is handed.
+    page.evaluate(f"() => {{ window.measured = ({WATCH})({json.dumps(watched)}); }}")
     act()
     return page.evaluate("window.measured")
 
