@@ -135,10 +135,12 @@ def clicks(browser: Browser, n: int) -> dict:
 
         found = {"counter": [], "swap": [], "drag": []}
         for i in range(n + 3):
-            measured = {
-                "counter": timed(counter, ".count", count.click),
-                "swap": timed(page, USEFUL, swap.click),
-            }
+            counter.bring_to_front()  # a page behind another one is drawn less often
+            counter.wait_for_timeout(250)
+            measured = {"counter": timed(counter, ".count", count.click)}
+            page.bring_to_front()
+            page.wait_for_timeout(250)
+            measured["swap"] = timed(page, USEFUL, swap.click)
             page.wait_for_timeout(250)
             measured["drag"] = timed(page, USEFUL, drag)
             page.wait_for_timeout(250)
