@@ -76,7 +76,7 @@ class Editor {
   submit(edit) {
     this.sent += 1;
     this.pending.push({ number: this.sent, ...edit });
-    this.send(this.pending);
+    this.send([...this.pending]); // a copy: what is sent must not change afterwards
   }
 
   change(fields, { later = false } = {}) {

@@ -100,8 +100,9 @@ def test_an_object_is_dragged_and_the_edit_sent_once_on_release(new_page, server
 
 def test_quick_edits_are_neither_lost_nor_doubled(new_page, server):
     page = ready(new_page(server))
-    for name in ("Add", "Add", "Add"):
-        page.get_by_role("button", name=name, exact=True).click()
+    for count in (3, 4, 5):
+        page.get_by_role("button", name="Add", exact=True).click()
+        expect(page.locator(".stage .object")).to_have_count(count)
     page.get_by_role("radio", name="green", exact=True).click()
     wait_for_scene(page, lambda s: len(s.objects) == 5)
     expect(page.locator(".stage .object")).to_have_count(5)
