@@ -43,6 +43,11 @@ def _phrase(colour: str | None, shape: str | None) -> str:
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
+def place_order(scene: Scene) -> list[int]:
+    """Object indices from left to right: an order that tells place, for showing that leak."""
+    return sorted(range(len(scene.objects)), key=lambda i: scene.objects[i].x)
+
+
 def caption(scene: Scene, *, order: Sequence[int] | None = None) -> str:
     """The scene in words: every object with all its concepts.
 

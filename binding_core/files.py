@@ -27,6 +27,11 @@ def data_folder() -> Path:
     return Path(os.environ.get("CBE_DATA_DIR") or platformdirs.user_data_dir(APP_NAME))
 
 
+def runs_folder() -> Path:
+    """Where runs lie that were begun in the app."""
+    return data_folder() / "runs"
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that a reader, or a crash half-way, sees the old one or the new one whole."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -22,10 +22,10 @@ PRESETS: dict[str, Scene] = {
         ("red", "square", 0.3, 0.42, 0.36), ("blue", "circle", 0.7, 0.6, 0.36)
     ),
     "Objects all have seen": _scene(
-        ("purple", "cross", 0.3, 0.36, 0.38), ("white", "ring", 0.68, 0.66, 0.38)
+        ("purple", "circle", 0.3, 0.36, 0.38), ("white", "arrow", 0.68, 0.66, 0.38)
     ),
     "Objects none has seen": _scene(
-        ("orange", "triangle", 0.3, 0.36, 0.38), ("blue", "star", 0.68, 0.66, 0.38)
+        ("orange", "heart", 0.3, 0.36, 0.38), ("cyan", "square", 0.68, 0.66, 0.38)
     ),
     "One colour twice": _scene(
         ("green", "star", 0.3, 0.4, 0.38),

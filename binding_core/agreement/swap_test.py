@@ -16,7 +16,7 @@ from binding_core.agreement.recognition import (
     present_objects,
     recognised,
 )
-from binding_core.captions import caption
+from binding_core.captions import caption, place_order
 from binding_core.concepts import BUNDLED_SPACE, ConceptSpace, Words
 from binding_core.encoders.protocol import Encoder
 from binding_core.errors import UserError
@@ -87,12 +87,16 @@ def swap_test(
     concept: str = "colour",
     space: ConceptSpace = BUNDLED_SPACE,
     picture_size: int = PICTURE_SIZE,
+    by_place: bool = False,
     report: Callable[[int], None] = lambda done: None,
 ) -> SwapReport:
     """Run the swap test of one encoder on scenes of one number of objects.
 
     Each scene must differ from its swap (see :func:`swap_scenes`); scenes of a single object have
     none, and their swap accuracy is not available.
+
+    ``by_place`` names objects from left to right in every caption. That is a leak, which place
+    alone can solve: for showing it, never for measuring binding.
 
     ``seed`` is the one the scenes were drawn with; it is only written down. ``report`` hears how
     many scenes are done.
@@ -104,8 +108,13 @@ def swap_test(
         chunk = scenes[start : start + CHUNK]
         pictures = encoder.embed_images([render(s, size=picture_size) for s in chunk])
         if len(scenes[0].objects) > 1:  # one object has no swap
-            right = encoder.embed_texts([caption(s) for s in chunk])
-            wrong = encoder.embed_texts([caption(swap(s, concept=concept)) for s in chunk])
+            orders = [place_order(s) if by_place else None for s in chunk]
+            right, wrong = (
+                encoder.embed_texts(
+                    [caption(s, order=o) for s, o in zip(said, orders, strict=True)]
+                )
+                for said in (chunk, [swap(s, concept=concept) for s in chunk])
+            )
             margins.append((pictures * right).sum(1) - (pictures * wrong).sum(1))
         object_scores.append(pictures @ objects.T)
         concept_scores.append(pictures @ concepts.T)

@@ -1,4 +1,4 @@
-"""Encoders: open_clip models (bundled, public, a user's own) and controls, behind one protocol."""
+"""Encoders: open_clip models (bundled, public, a user's own, runs) and controls, one protocol."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from binding_core.encoders.public import (
     card_of,
     public_checkpoint,
 )
+from binding_core.encoders.trained import PREFIX as RUN_PREFIX
+from binding_core.encoders.trained import run_cards, weights_stamp
 from binding_core.errors import UserError
 from binding_core.files import ASSETS
 
@@ -32,13 +34,14 @@ __all__ = [
     "own_cards",
     "public_cards",
     "ready",
+    "run_cards",
     "warm_up",
 ]
 
 BUNDLED_IDS = ("web-captions", "low-coverage", "high-coverage")
 MODELS = ASSETS / "models"
 
-_loaded: dict[str, Encoder] = {}
+_loaded: dict[str, tuple[int | None, Encoder]] = {}  # with the stamp of the weights
 _loading = Lock()
 
 
@@ -79,13 +82,13 @@ def public_cards() -> list[ModelCard]:
 
 def available() -> list[ModelCard]:
     """Every model the app knows; a card whose ``path`` is None is not on this machine yet."""
-    return [*bundled_cards(), *own_cards(), *public_cards(), *control_cards()]
+    return [*bundled_cards(), *own_cards(), *run_cards(), *public_cards(), *control_cards()]
 
 
 def card(model_id: str) -> ModelCard:
     """The card of that id; UserError when there is none."""
     # The registry comes last: asking the hub's cache costs an import that others need not wait for.
-    for cards in (bundled_cards, control_cards, own_cards, public_cards):
+    for cards in (bundled_cards, control_cards, own_cards, run_cards, public_cards):
         for known in cards():
             if known.id == model_id:
                 return known
@@ -97,13 +100,17 @@ def card(model_id: str) -> ModelCard:
 def load(model_id: str) -> Encoder:
     """The encoder of that id. Weights are read at the first embedding, not here.
 
-    The same id gives the same encoder object, shared by every session. UserError when the id is
-    unknown or the model is not on this machine.
+    The same id gives the same encoder object, shared by every session; a run that has since
+    written other weights gives another. UserError when the id is unknown or the model is not on
+    this machine.
     """
     with _loading:
-        if model_id not in _loaded:
-            _loaded[model_id] = _new_encoder(model_id)
-        return _loaded[model_id]
+        kept = _loaded.get(model_id)
+        # Only a run's weights change, so that other models' cards need not be read each time.
+        stamp = weights_stamp(card(model_id)) if model_id.startswith(RUN_PREFIX) else None
+        if kept is None or kept[0] != stamp:
+            kept = _loaded[model_id] = stamp, _new_encoder(model_id)
+        return kept[1]
 
 
 def forget(model_id: str) -> None:

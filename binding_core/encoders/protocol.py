@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from binding_core.concepts import Words
 
-Kind = Literal["bundled", "public", "own", "control"]
+Kind = Literal["bundled", "public", "own", "run", "control"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,10 @@ class Encoder(Protocol):
 
 
 class ModelCard(BaseModel):
-    """What is known of a model without loading it."""
+    """What is known of a model without loading it.
+
+    The same card lies as card.json in the folder of a model that was trained here.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -68,6 +71,3 @@ class ModelCard(BaseModel):
     source: str | None = None  # where it comes from
     figures: dict[str, dict] = {}  # measured figures, one SwapReport a split
     recipe: dict = {}  # how it was trained: data, optimizer, steps, seed
-
-
-"""The same card lies as card.json in the folder of a model that the project trained."""
