@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from threading import Event, Thread
 from typing import NoReturn
 
 from binding_core.errors import UserError
 
+PARTS = ("seen", "unseen")
 PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".webp")
 
 
@@ -65,6 +68,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--workers", type=_whole(1), default=2, help="models trained at once (default 2)"
     )
     bundle.set_defaults(run=_bundle)
+
+    train = commands.add_parser("train", help="train a run from scratch")
+    what = train.add_mutually_exclusive_group(required=True)
+    what.add_argument("--preset", help="the settings to start from, by name")
+    what.add_argument("--resume", type=Path, help="the folder of a run to go on with")
+    train.add_argument(
+        "--set", nargs="+", default=[], metavar="KEY=VALUE", help="as in data.coverage=0.5"
+    )
+    train.add_argument("--out", type=Path, help="folder for the new run (default: the app's own)")
+    train.add_argument(
+        "--finish", action="store_true", help="measure an interrupted run as it is, and end it"
+    )
+    train.add_argument("--json", action="store_true", help="print the metrics as JSON lines")
+    # For the app: stop with a checkpoint when the standard input ends, as it does with the app.
+    train.add_argument("--guarded", action="store_true", help=argparse.SUPPRESS)
+    train.set_defaults(run=_train)
+
+    speed = commands.add_parser("speed", help="how long each preset trains on this machine")
+    speed.add_argument("--json", action="store_true", help="print it as JSON lines")
+    speed.set_defaults(run=_speed)
+
+    sweep = commands.add_parser("sweep", help="train the same run with other settings and seeds")
+    sweep.add_argument("--config", type=Path, required=True, help="the sweep as JSON")
+    sweep.add_argument("--out", type=Path, help="its folder; one begun earlier is gone on with")
+    where = sweep.add_mutually_exclusive_group()
+    where.add_argument("--workers", type=_whole(1), help="processes (default: one a core)")
+    where.add_argument("--dask", metavar="ADDRESS", help="scheduler of a Dask cluster to use")
+    sweep.add_argument("--json", action="store_true", help="print the results as JSON lines")
+    sweep.add_argument("--guarded", action="store_true", help=argparse.SUPPRESS)
+    sweep.set_defaults(run=_sweep)
+
+    runs = commands.add_parser("runs", help="list the runs that were begun in the app or without")
+    runs.add_argument("--json", action="store_true", help="print them as JSON")
+    runs.set_defaults(run=_runs)
 
     try:
         options = parser.parse_args(arguments)
@@ -165,6 +202,124 @@ def _bundle(options: argparse.Namespace) -> int:
         return 130
     if options.out is None:
         precompute()
+    return 0
+
+
+def _train(options: argparse.Namespace) -> int:
+    from binding_core.training.presets import RUN_PRESETS
+    from binding_core.training.runs import Run, create_run
+
+    if options.preset:
+        if options.preset not in RUN_PRESETS:
+            raise UserError(f"“{options.preset}” is no preset; {', '.join(RUN_PRESETS)} are.")
+        settings = {}
+        for assignment in options.set:
+            key, equals, value = assignment.partition("=")
+            if not equals:
+                raise UserError(f"“{assignment}” is not of the form KEY=VALUE.")
+            settings[key] = value
+        config = RUN_PRESETS[options.preset].config.changed(settings)
+        run = create_run(config, folder=options.out)
+    else:
+        run = Run(options.resume)
+        run.config  # noqa: B018  a sentence now when there is no run in the folder
+
+    stop = Event()
+    if options.guarded:
+        _stop_with_the_app(stop)
+
+    from binding_core.training.train_run import train_run
+    from binding_core.training.trainer import Metrics
+
+    def report(metrics: Metrics) -> None:
+        if options.json:
+            print(json.dumps(metrics.line()), flush=True)
+        elif metrics.measured:
+            found = {part: metrics.measured[part]["object_recognition"] for part in PARTS}
+            said = "  ".join(f"{part} {found[part]['value']}" for part in PARTS)
+            print(f"step {metrics.step:6}  loss {metrics.loss:.3f}  objects: {said}", flush=True)
+
+    try:
+        finished = train_run(run, stop=stop, report=report, finish=options.finish)
+    except KeyboardInterrupt:
+        finished = False
+    if finished and options.json:
+        print(json.dumps({"run": str(run.folder), "result": run.result}), flush=True)
+    elif not options.guarded:
+        done = "done" if finished else "stopped; go on with --resume"
+        sys.stderr.write(f"{run.folder}: {done}\n")
+    return 0 if finished else 130
+
+
+def _speed(options: argparse.Namespace) -> int:
+    from binding_core.training.presets import RUN_PRESETS
+    from binding_core.training.speed import steps_per_second
+
+    for name, preset in RUN_PRESETS.items():
+        speed, steps = steps_per_second(preset.config), preset.config.training.steps
+        if options.json:
+            row = {"preset": name, "steps_per_second": speed, "seconds": steps / speed}
+            print(json.dumps(row), flush=True)
+        else:
+            print(f"{name:32} {speed:6.1f} steps/s {steps / speed:6.0f} s", flush=True)
+    return 0
+
+
+def _sweep(options: argparse.Namespace) -> int:
+    from functools import partial
+    from multiprocessing import Manager
+
+    from binding_core.training.executors import dask_executor, local_executor
+    from binding_core.training.sweeps import create_sweep, parse_sweep, run_sweep, train_cell
+
+    try:
+        content = json.loads(options.config.read_text("utf-8"))
+    except ValueError as error:
+        raise UserError(f"{options.config} is not JSON: {error}.") from error
+    sweep = create_sweep(parse_sweep(content), folder=options.out)
+
+    def report(done: int, of: int) -> None:
+        sys.stderr.write(f"{done} of {of} runs\n")
+        sys.stderr.flush()
+
+    with Manager() as manager:  # its event is one that other processes can see
+        stop = manager.Event()
+        if options.guarded:
+            _stop_with_the_app(stop)
+        if options.dask:
+            how = {"executor": partial(dask_executor, options.dask)}
+        else:
+            how = {
+                "executor": partial(local_executor, workers=options.workers),
+                "work": partial(train_cell, stop=stop),
+            }
+        signal.signal(signal.SIGINT, lambda *_: stop.set())
+        finished = run_sweep(sweep, stop=stop, report=report, **how)
+    if options.json:
+        for row in sweep.results.values():
+            print(json.dumps(row))
+    elif not options.guarded:
+        sys.stderr.write(f"{sweep.folder}: {'done' if finished else 'stopped; it can go on'}\n")
+    return 0 if finished else 130
+
+
+def _stop_with_the_app(stop: Event) -> None:
+    def watch() -> None:
+        sys.stdin.read()
+        stop.set()
+
+    Thread(target=watch, daemon=True).start()
+
+
+def _runs(options: argparse.Namespace) -> int:
+    from binding_core.training.runs import list_runs
+
+    runs = list_runs()
+    if options.json:
+        print(json.dumps([run.summary() for run in runs], indent=1))
+        return 0
+    for run in runs:
+        print(f"{run.id:40} {run.state:8} step {run.step} of {run.config.training.steps}")
     return 0
 
 

@@ -29,7 +29,7 @@ from binding_core.training.trainer import METRICS_NAME, Metrics, TrainConfig
 if TYPE_CHECKING:
     from torch import nn
 
-SPLIT_SEED = 0
+SPLIT_SEED = 2  # the recipe was chosen on other splits (0 and 1), none of whose models is bundled
 CARD_SCENES = 1000  # scenes a figure on the card
 CARD_SEED = 7
 LICENCE = "MIT"
@@ -95,7 +95,7 @@ RECIPES = (
     ),
 )
 
-CONFIG = TrainConfig(steps=3000)
+CONFIG = TrainConfig(steps=3600)
 
 
 def bundle(*, out: Path, only: list[str], config: TrainConfig = CONFIG, workers: int = 2) -> bool:
@@ -140,13 +140,10 @@ def train_recipe(
     ``card_scenes`` is how many scenes stand behind each figure of its card.
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    import open_clip
     import torch
-    from torch import Tensor
 
     from binding_core.training import model as small_clip
-    from binding_core.training.data import PictureBatch, draw_batch
-    from binding_core.training.loss import soft_contrastive
+    from binding_core.training.data import draw_batch
     from binding_core.training.trainer import train
 
     torch.set_num_threads(1)
@@ -162,19 +159,7 @@ def train_recipe(
     run = hashlib.sha256(identity.encode()).hexdigest()[:12]
     work = cache_folder() / "bundle" / f"{recipe.id}-{run}"
     small_clip.write_architecture(work, pixels=data.pixels)
-    tokens = small_clip.CaptionTokens(work)
     model = small_clip.build_model(pixels=data.pixels, seed=config.seed)
-
-    def loss(clip: open_clip.CLIP, batch: PictureBatch) -> Tensor:
-        pictures = small_clip.pixels_to_input(torch.from_numpy(batch.pictures), config=settings)
-        image = clip.encode_image(pictures, normalize=True)
-        text = small_clip.encode_captions(clip, tokens(batch.captions))
-        return soft_contrastive(
-            image @ text.T,
-            torch.from_numpy(batch.truth),
-            scale=clip.logit_scale.exp().clamp(max=100),
-            complete=torch.from_numpy(batch.complete),
-        )
 
     started = time.monotonic()
 
@@ -190,7 +175,7 @@ def train_recipe(
         model=model,
         matrices=small_clip.hidden_matrices(model),
         stream=lambda step: draw_batch(data, size=config.batch, seed=config.seed, step=step),
-        loss=loss,
+        loss=small_clip.ClipLoss(work, pixels=data.pixels),
         config=config,
         folder=work,
         stop=stop,
@@ -232,6 +217,7 @@ def _publish(
     from binding_core.encoders.own import CARD_NAME
     from binding_core.encoders.protocol import ModelCard
     from binding_core.scenes import random_scene
+    from binding_core.training import model as small_clip
     from binding_core.training.loss import COMPLETE_MARGIN
 
     # Built beside its place and moved there whole, so that weights and card belong together.
@@ -266,14 +252,14 @@ def _publish(
         name=recipe.name,
         kind="bundled",
         summary=recipe.summary,
-        architecture="open_clip CLIP: ResNet of 4 blocks, width 16; text transformer 2 x 128",
+        architecture=small_clip.ARCHITECTURE,
         licence=LICENCE,
         trained_on=recipe.trained_on,
         megabytes=round((beside / WEIGHTS_NAME).stat().st_size / 1e6, 1),
         parameters=sum(p.numel() for p in model.parameters()),
         train_objects=split.train,
         heldout_objects=split.heldout,
-        preprocessing="64 px, GELU, bicubic, squash, mean 0.5, std 0.25",
+        preprocessing=f"{recipe.data.pixels} px, {small_clip.PREPROCESSING}",
         source="python -m binding_core bundle",
         figures=figures,
         recipe={

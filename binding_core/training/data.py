@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from binding_core.captions import Description, describe
+from binding_core.captions import Description, describe, place_order
 from binding_core.concepts import BUNDLED_SPACE, Words
 from binding_core.render import render_batch
 from binding_core.scenes import Scene, random_scene, swap
@@ -34,8 +34,11 @@ class PictureData:
     train_objects: tuple[Words, ...]  # scenes are made of these and of no others
     captions: Literal["full", "web"]
     incomplete: float = 0.0  # web: share of described objects that lose their colour or shape
+    loses: Literal["either", "colour", "shape"] = "either"  # which of the two
     single: float = 0.0  # web: share of captions that describe one object only
     captions_per_picture: int = 2  # web: how many captions a picture brings
+    swap_negatives: bool = True  # full: swapped captions stand among the false ones
+    by_place: bool = False  # the leak: captions name objects from left to right
     pixels: int = 64  # side of a training picture
 
 
@@ -82,15 +85,17 @@ def _full_captions(
     scene: Scene, *, data: PictureData, trained: frozenset[Words], rng: np.random.Generator
 ) -> list[tuple[Description, ...]]:
     objects = scene.object_words
-    order = rng.permutation(len(objects)).tolist()
-    brought = [tuple(objects[i] for i in order), tuple(objects[i] for i in reversed(order))]
+    order = _order(scene, data, rng)
+    brought = [tuple(objects[i] for i in order)]
+    if not data.by_place:
+        brought.append(tuple(objects[i] for i in reversed(order)))
     for colour, shape in objects:
         brought += [((colour, shape),), ((colour, None),), ((None, shape),)]
-    if len(objects) > 1:
+    if len(objects) > 1 and data.swap_negatives:
         swapped = swap(scene, pair=(order[0], order[1])).object_words
         # A held-out object must not be met in training, not even in a caption that is wrong.
         if trained.issuperset(swapped):
-            turn = rng.permutation(len(objects)).tolist()
+            turn = _order(scene, data, rng)
             brought.append(tuple(swapped[i] for i in turn))
     return brought
 
@@ -100,18 +105,27 @@ def _web_captions(
 ) -> list[tuple[Description, ...]]:
     brought = []
     for _ in range(data.captions_per_picture):
-        order = rng.permutation(len(scene.objects)).tolist()
+        order = _order(scene, data, rng)
         if rng.random() < data.single:
             order = order[:1]
-        brought.append(tuple(_weaken(scene.object_words[i], data.incomplete, rng) for i in order))
+        brought.append(tuple(_weaken(scene.object_words[i], data, rng) for i in order))
     return brought
 
 
-def _weaken(words: Words, incomplete: float, rng: np.random.Generator) -> Description:
+def _order(scene: Scene, data: PictureData, rng: np.random.Generator) -> list[int]:
+    if data.by_place:
+        return place_order(scene)
+    return rng.permutation(len(scene.objects)).tolist()
+
+
+def _weaken(words: Words, data: PictureData, rng: np.random.Generator) -> Description:
     colour, shape = words
-    if rng.random() >= incomplete:
+    if rng.random() >= data.incomplete:
         return words
-    return (colour, None) if rng.random() < 0.5 else (None, shape)
+    loses = data.loses
+    if loses == "either":
+        loses = "shape" if rng.random() < 0.5 else "colour"
+    return (colour, None) if loses == "shape" else (None, shape)
 
 
 def truth_table(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Event
@@ -24,28 +24,13 @@ from torch import Tensor, nn
 
 from binding_core.errors import UserError
 from binding_core.files import check_safetensors, write_atomically
+from binding_core.training.muon import Muon
+from binding_core.training.settings import TrainConfig
 
 CHECKPOINT_NAME = "checkpoint.safetensors"
 METRICS_NAME = "metrics.jsonl"
 
 Batch = TypeVar("Batch")
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainConfig:
-    """How a model is trained. Muon moves the hidden matrices, AdamW everything else."""
-
-    steps: int  # optimizer steps in all
-    batch: int = 128  # scenes a step
-    seed: int = 0  # of the weights and of the data
-    learning_rate: float = 1.5e-3  # AdamW's peak
-    muon_learning_rate: float = 0.02  # Muon's peak
-    weight_decay: float = 0.1  # on matrices only
-    warmup_steps: int = 100  # linear rise from 0
-    hold: float = 0.1  # share of the steps before the linear fall to 0 begins
-    clip_norm: float = 1.0  # largest gradient norm
-    checkpoint_every: int = 250  # steps
-    report_every: int = 25  # steps
 
 
 @dataclass(frozen=True)
@@ -55,6 +40,11 @@ class Metrics:
     step: int  # steps done
     loss: float  # mean over the steps since the last line
     steps_per_second: float
+    measured: Mapping[str, object] | None = None  # what the run's own measure gave at this step
+
+    def line(self) -> dict:
+        """As it stands in the metrics stream, where what was not measured is left out."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 class Diverged(UserError):
@@ -74,12 +64,11 @@ def build_optimizers(
         ],
         lr=config.learning_rate,
         betas=(0.9, 0.98),
+        fused=True,
     )
     if not matrices:
         return [adamw]
-    muon = torch.optim.Muon(
-        matrices, lr=config.muon_learning_rate, weight_decay=config.weight_decay
-    )
+    muon = Muon(matrices, lr=config.muon_learning_rate, weight_decay=config.weight_decay)
     return [adamw, muon]
 
 
@@ -100,12 +89,16 @@ def train(
     folder: Path,
     stop: Event,
     report: Callable[[Metrics], None] = lambda metrics: None,
+    measure: Callable[[int], Mapping[str, object]] | None = None,
+    beside_checkpoint: Callable[[], None] = lambda: None,
 ) -> bool:
     """Train ``model`` in place, going on from the folder's checkpoint when there is one.
 
-    ``stream(step)`` gives the step's batch and must depend on nothing else. Returns True when all
-    steps are done, False when ``stop`` was set (a checkpoint is written first). Raises
-    :class:`Diverged` when the loss is no longer finite.
+    ``stream(step)`` gives the step's batch and must depend on nothing else. ``measure(step)`` is
+    asked now and then, after so many steps; its time does not count as training.
+    ``beside_checkpoint()`` is called after each checkpoint. Returns True when all steps are done,
+    False when ``stop`` was set (a checkpoint is written first). Raises :class:`Diverged` when the
+    loss is no longer finite.
     """
     folder.mkdir(parents=True, exist_ok=True)
     optimizers = build_optimizers(model, matrices=matrices, config=config)
@@ -127,30 +120,44 @@ def train(
                 f"The loss is {value.item()} at step {step}: training has diverged. The last "
                 "checkpoint is safe. Try a lower learning rate or a longer warm-up."
             )
-        for optimizer in optimizers:
-            optimizer.zero_grad()
-        value.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), config.clip_norm)
-        for optimizer in optimizers:
-            optimizer.step()
+        train_step(model, optimizers, value, config)
         step += 1
         losses.append(value.item())
 
         if step % config.report_every == 0 or step == config.steps:
-            now = time.monotonic()
+            seconds = time.monotonic() - since
+            due = measure and (step % config.measure_every == 0 or step == config.steps)
+            if due:
+                model.eval()
             metrics = Metrics(
                 step=step,
                 loss=sum(losses) / len(losses),
-                steps_per_second=len(losses) / (now - since),
+                steps_per_second=len(losses) / seconds,
+                measured=measure(step) if due else None,
             )
-            losses, since = [], now
+            model.train()
+            losses, since = [], time.monotonic()
             with (folder / METRICS_NAME).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(metrics)) + "\n")
+                file.write(json.dumps(metrics.line()) + "\n")
             report(metrics)
         if step % config.checkpoint_every == 0:
             save_checkpoint(folder / CHECKPOINT_NAME, model, optimizers, step)
+            beside_checkpoint()
     save_checkpoint(folder / CHECKPOINT_NAME, model, optimizers, step)
+    beside_checkpoint()
     return step >= config.steps
+
+
+def train_step(
+    model: nn.Module, optimizers: list[torch.optim.Optimizer], loss: Tensor, config: TrainConfig
+) -> None:
+    """One step down the gradient of ``loss``, a scalar."""
+    for optimizer in optimizers:
+        optimizer.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), config.clip_norm)
+    for optimizer in optimizers:
+        optimizer.step()
 
 
 def save_checkpoint(
