@@ -1,0 +1,1 @@
+"""What the embeddings of scenes are made of, and how they lie."""
