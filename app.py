@@ -13,6 +13,7 @@ st.set_page_config(
 page = st.navigation(
     [
         st.Page("pages/compose.py", title="Compose", icon=":material/dashboard:", default=True),
+        st.Page("pages/train.py", title="Train", icon=":material/model_training:"),
         st.Page("pages/models.py", title="Models", icon=":material/deployed_code:"),
     ],
     position="top",

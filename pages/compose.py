@@ -38,5 +38,4 @@ meaning(
 )
 own_captions_and_picture(composer.view())
 link_export_import(composer.view(), verdicts)
-composer.share()
 footer(verdicts)

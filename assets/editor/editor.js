@@ -7,6 +7,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const UNIT = 1000; // of the SVG's view box
 const STEP = 0.01, BIG_STEP = 0.05; // of the canvas, arrow keys without and with Shift
 const SEND_DELAY = 220; // ms after the last key or slider tick
+const PATIENCE = 5000; // ms; then the server is taken to be gone, and clicks count at once again
 
 const TOOLS = [
   ["add", "Add", "Add an object"],
@@ -45,6 +46,8 @@ class Editor {
     this.selected = 0;
     this.sent = 0; // number of the last edit
     this.pending = []; // edits the server has not acknowledged
+    this.unanswered = null; // the timer of an edit that waits for the server's answer
+    this.waiting = []; // the actions that wait with it
     this.timer = null;
     this.stage = root.querySelector(".stage");
     this.live = root.querySelector(".live");
@@ -69,6 +72,20 @@ class Editor {
     this.numbered = component.data.numbered;
     this.selected = clamp(this.selected, 0, scene.objects.length - 1);
     this.draw();
+    this.answered();
+  }
+
+  // What only the server can do (a new object, undo) is seen after its answer; a click in between
+  // waits for it, so that it acts on what its user expects to be there.
+  whenAnswered(action) {
+    if (this.unanswered) this.waiting.push(action);
+    else action();
+  }
+
+  answered() {
+    clearTimeout(this.unanswered);
+    this.unanswered = null;
+    while (this.waiting.length && !this.unanswered) this.waiting.shift()();
   }
 
   // --- what goes to the server ----------------------------------------------------------------
@@ -117,6 +134,10 @@ class Editor {
       if (focused) this.stage.children[this.selected].focus();
     }
     this.draw();
+    if (!["forward", "delete"].includes(op)) {
+      clearTimeout(this.unanswered);
+      this.unanswered = setTimeout(() => this.answered(), PATIENCE);
+    }
     this.submit({ op, index });
     this.live.textContent = SAID[op];
   }
@@ -214,7 +235,9 @@ class Editor {
       const button = element("button", { type: "button", title, "data-op": op });
       button.textContent = text;
       button.addEventListener("click", () => {
-        if (button.getAttribute("aria-disabled") !== "true") this.run(op);
+        this.whenAnswered(() => {
+          if (button.getAttribute("aria-disabled") !== "true") this.run(op);
+        });
       });
       toolbar.append(button);
     }
@@ -258,7 +281,7 @@ class Editor {
     for (const value of values) {
       const button = element("button", { type: "button", role: "radio", title: value, "aria-label": value, "data-value": value });
       button.append(picture(value));
-      button.addEventListener("click", () => choose(value));
+      button.addEventListener("click", () => this.whenAnswered(() => choose(value)));
       group.append(button);
     }
     group.addEventListener("keydown", (event) => {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import streamlit as st
 
@@ -38,8 +37,8 @@ _mount = st.components.v2.component(
 )
 
 
-def scene_editor(history: SceneHistory, *, acknowledged: int, on_edits: Callable[[], None]) -> None:
-    """Draw the stage; ``on_edits`` is called when :func:`received_edits` has something new.
+def scene_editor(history: SceneHistory, *, acknowledged: int) -> None:
+    """Draw the stage, whose edits :func:`received_edits` gives in the next run.
 
     With more than two objects each bears its number, by which a pair is chosen for the swap.
     """
@@ -53,11 +52,13 @@ def scene_editor(history: SceneHistory, *, acknowledged: int, on_edits: Callable
             "can_redo": bool(history.future),
         },
         default={"edits": []},
-        on_edits_change=on_edits,
+        on_edits_change=lambda: None,  # Streamlit wants one; the edits are taken as the page starts
     )
 
 
-def received_edits() -> list:
-    """What the browser sent last: the edits it has no acknowledgement for, oldest first."""
-    edits = st.session_state[KEY].get("edits")
-    return edits if isinstance(edits, list) else []
+def received_edits() -> object:
+    """What the browser sent last: the edits it has no acknowledgement for, oldest first.
+
+    They may be any JSON: whoever speaks to the server need not be the editor.
+    """
+    return st.session_state.get(KEY, {}).get("edits")

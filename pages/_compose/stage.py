@@ -12,11 +12,11 @@ from pages._shared.chrome import notice
 
 def stage() -> None:
     """The scene editor."""
-    state = st.session_state
+    composition = st.session_state.composition
     with st.container():  # always there, so that a notice does not move the editor's place
-        for text in state.notices:
+        for text in composition.notices:
             notice(text)
-    scene_editor(state.history, acknowledged=state.acknowledged, on_edits=composer.take_edits)
+    scene_editor(composition.history, acknowledged=composition.acknowledged)
 
 
 def start_from() -> None:

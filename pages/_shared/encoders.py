@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from threading import Thread
 
@@ -16,6 +17,7 @@ from binding_core.encoders import (
     own_cards,
     public_cards,
     ready,
+    run_cards,
     warm_up,
 )
 from binding_core.encoders.controls import ControlEncoder
@@ -59,7 +61,8 @@ def usable_cards(*, with_public: bool = False) -> dict[str, ModelCard]:
     """The models that can be used now, by id."""
     # The hub's library takes a while to import; the first page goes without it unless its link
     # names a public model, and the warm-up brings it in.
-    return _cards(with_public or "huggingface_hub" in sys.modules)
+    lasting = _cards(with_public or "huggingface_hub" in sys.modules)
+    return lasting | {card.id: card for card in run_cards()}  # runs come and go
 
 
 def forget_cards() -> None:
@@ -79,3 +82,6 @@ def _warm_up() -> None:
     import huggingface_hub  # noqa: F401
 
     warm_up([card.id for card in bundled_cards() if card.id in BUNDLED_IDS])
+    # Streamlit collects garbage after every run, before the last of the page is sent. With torch's
+    # hundreds of thousands of lasting objects that took 220 ms; frozen, they are passed over.
+    gc.freeze()

@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 SYSTEM_CHROMIUM = Path("/usr/bin/chromium")
+expect.set_options(timeout=20_000)  # ms; a busy machine is slow, not wrong
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",

@@ -1,0 +1,1 @@
+"""The page Train, part by part."""

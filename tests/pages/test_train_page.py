@@ -1,0 +1,157 @@
+"""The page Train without a browser, with a queue that only notes what it is asked."""
+
+from threading import Event
+from types import SimpleNamespace
+from typing import ClassVar
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from binding_core.errors import UserError
+from binding_core.jobs import Snapshot
+from binding_core.training.presets import RUN_PRESETS
+from binding_core.training.runs import create_run, list_runs
+from binding_core.training.train_run import train_run
+from tests.unit.test_runs import TINY
+
+
+class NotingQueue:
+    """In the queue's place: trains nothing."""
+
+    def __init__(self, places: dict[str, int] | None = None, full: bool = False) -> None:
+        self.places, self.full = places or {}, full
+        self.stopped, self.submitted, self.reasons = [], [], {}
+
+    def submit(self, work, *, session):
+        if self.full:
+            raise UserError("You have 3 trainings in the queue; stop one, or wait for it to end.")
+        self.places[work.id] = len(self.places)
+        self.submitted.append(work)
+
+    def place(self, run_id):
+        return self.places.get(run_id)
+
+    def reason(self, work_id):
+        return self.reasons.get(work_id, "")
+
+    def stop(self, run_id):
+        self.stopped.append(run_id)
+        self.places.pop(run_id, None)
+
+
+class Measured:
+    """In the place of what measures how fast presets are."""
+
+    seconds: ClassVar = {"binding appears": 41.4}
+    job = SimpleNamespace(snapshot=Snapshot("done"))
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path, monkeypatch):
+    monkeypatch.setenv("CBE_DATA_DIR", str(tmp_path / "data"))
+
+
+@pytest.fixture
+def page() -> AppTest:
+    app = AppTest.from_file("../../pages/train.py", default_timeout=60)
+    app.session_state.navigated = True
+    app.session_state.work_queue = NotingQueue()
+    app.session_state.speeds = Measured()
+    return app
+
+
+def button(page, label):
+    [found] = [b for b in page.button if b.label == label]
+    return found
+
+
+def said(page) -> str:
+    parts = [*page.markdown, *page.caption, *page.info, *page.warning]
+    return " ".join(p.value for p in parts)
+
+
+def test_a_first_visit_says_what_to_do(page):
+    page.run()
+    assert not page.exception
+    assert "No run yet" in said(page)
+    assert RUN_PRESETS["binding appears"].expect in said(page)
+
+
+def test_one_press_starts_the_preset_and_watches_it(page):
+    page.run()
+    button(page, "Train").click().run()
+    assert not page.exception
+    [run] = list_runs()
+    assert run.config == RUN_PRESETS["binding appears"].config
+    assert page.session_state.work_queue.place(run.id) == 0
+    assert dict(page.query_params)["run"] in (run.id, [run.id])
+    button(page, "Pause").click().run()
+    assert page.session_state.work_queue.stopped == [run.id]
+    assert "Stands still at step 0" in said(page)
+    button(page, "Go on").click().run()
+    assert page.session_state.work_queue.place(run.id) == 0
+
+
+def test_changed_settings_are_trained_and_named_so(page):
+    page.run()
+    page.selectbox("preset").select("binding does not").run()
+    page.slider("binding does not data.coverage").set_value(0.4)
+    page.number_input("binding does not training.seed").set_value(3)
+    button(page, "Train").click().run()
+    [run] = list_runs()
+    assert run.config.data.coverage == 0.4
+    assert run.config.training.seed == 3
+    assert run.config.name == "binding does not, changed"
+
+
+def test_settings_that_can_not_be_are_refused_with_the_reason_and_nothing_starts(page):
+    page.run()
+    page.number_input("binding appears network.heads").set_value(5)
+    button(page, "Train").click().run()
+    assert "5 heads do not divide the width 64" in said(page).replace("\\", "")
+    assert list_runs() == []
+
+
+def test_a_full_queue_says_so(page):
+    page.session_state.work_queue = NotingQueue(full=True)
+    page.run()
+    button(page, "Train").click().run()
+    assert "3 trainings in the queue" in said(page)
+
+
+def test_a_run_that_waits_shows_its_place_and_can_be_taken_out(page):
+    run = create_run(TINY)
+    page.session_state.work_queue = NotingQueue({"other": 0, run.id: 1})
+    page.run()
+    assert "number 1 in the queue" in said(page)
+    button(page, "Take it out").click().run()
+    assert page.session_state.work_queue.stopped == [run.id]
+
+
+def test_a_finished_run_shows_its_figures_with_interval_n_and_chance(page):
+    run = create_run(TINY)
+    train_run(run, stop=Event())
+    page.query_params["run"] = run.id
+    page.run()
+    assert not page.exception
+    table = page.table[0].value.to_string()
+    assert "n = 1000" in table
+    assert "[" in table
+    assert "Done after 30 steps" in said(page)
+    assert page.dataframe[0].value["state"].tolist() == ["done"]
+
+
+def test_a_link_to_a_run_that_is_gone_says_so_and_shows_the_newest(page):
+    create_run(TINY)
+    page.query_params["run"] = "gone"
+    page.run()
+    assert not page.exception
+    assert "no longer there" in said(page)
+
+
+def test_a_failed_run_says_why_and_can_be_gone_on_with(page):
+    run = create_run(TINY)
+    (run.folder / "failure.txt").write_text("The loss is nan at step 7: training has diverged.")
+    page.run()
+    assert "nan at step 7" in said(page)
+    assert button(page, "Go on")
