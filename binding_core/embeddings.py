@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Lock
 
 import numpy as np
+from filelock import FileLock
 from PIL import Image
 
 from binding_core.encoders.protocol import Encoder, Reading
@@ -51,15 +52,18 @@ class EmbeddingStore:
             self._database = sqlite3.connect(uri, uri=True, check_same_thread=False)
         else:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._database = sqlite3.connect(
-                self.path, timeout=BUSY_TIMEOUT_S, check_same_thread=False
-            )
-            self._database.execute("PRAGMA journal_mode=WAL")
-            self._database.execute("PRAGMA synchronous=NORMAL")
-            self._database.execute(
-                "CREATE TABLE IF NOT EXISTS embeddings (fingerprint TEXT, content TEXT, row BLOB, "
-                "PRIMARY KEY (fingerprint, content)) WITHOUT ROWID"
-            )
+            # Two that turn a new file's journal to WAL at once don't wait for each other: SQLite
+            # says "database is locked" at once, whatever the timeout.
+            with FileLock(f"{self.path}.lock", timeout=BUSY_TIMEOUT_S):
+                self._database = sqlite3.connect(
+                    self.path, timeout=BUSY_TIMEOUT_S, check_same_thread=False
+                )
+                self._database.execute("PRAGMA journal_mode=WAL")
+                self._database.execute("PRAGMA synchronous=NORMAL")
+                self._database.execute(
+                    "CREATE TABLE IF NOT EXISTS embeddings (fingerprint TEXT, content TEXT, "
+                    "row BLOB, PRIMARY KEY (fingerprint, content)) WITHOUT ROWID"
+                )
         columns = [row[1] for row in self._database.execute("PRAGMA table_info(embeddings)")]
         if columns != ["fingerprint", "content", "row"]:
             raise sqlite3.DatabaseError("it holds something else")

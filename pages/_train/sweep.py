@@ -134,6 +134,12 @@ def _own_sweep() -> None:
             for setting, (field, _) in settings_of(config).items()
             if field.kind in (int, float) and setting.partition(".")[2] not in UNSWEPT
         ]
+        dask = st.text_input(  # outside the form, since going on with a sweep asks it too
+            "Dask scheduler",
+            key="sweep_dask",
+            placeholder="tcp://host:8786; empty: this machine",
+            help="A cluster on which the runs are trained, with this app installed there.",
+        )
         with st.form("own_sweep", border=False):
             axes = [
                 _axis(i, settings, wanted)
@@ -143,12 +149,6 @@ def _own_sweep() -> None:
             seeds = left.number_input("Seeds", 1, 100, 1, key="sweep_seeds")
             steps = right.number_input(
                 "Steps a run", 1, 1_000_000, config.training.steps, key=f"sweep_steps {name}"
-            )
-            dask = st.text_input(
-                "Dask scheduler",
-                key="sweep_dask",
-                placeholder="tcp://host:8786; empty: this machine",
-                help="A cluster on which the runs are trained, with this app installed there.",
             )
             if st.form_submit_button("Begin the sweep"):
                 _create(name, axes, seeds=seeds, steps=steps, dask=dask)

@@ -9,8 +9,10 @@ from streamlit.testing.v1 import AppTest
 
 from binding_core.errors import UserError
 from binding_core.jobs import Snapshot
+from binding_core.training.archive import export_run
 from binding_core.training.presets import RUN_PRESETS
-from binding_core.training.runs import create_run, list_runs
+from binding_core.training.runs import create_run, delete_run, list_runs
+from binding_core.training.sweeps import list_sweeps
 from binding_core.training.train_run import train_run
 from tests.unit.test_runs import TINY
 
@@ -155,3 +157,92 @@ def test_a_failed_run_says_why_and_can_be_gone_on_with(page):
     page.run()
     assert "nan at step 7" in said(page)
     assert button(page, "Go on")
+
+
+def interrupted(config=TINY):
+    """A run that was stopped at its first checkpoint."""
+    run, stop = create_run(config), Event()
+    train_run(run, stop=stop, report=lambda metrics: stop.set() if metrics.step >= 10 else None)
+    assert run.state != "done"
+    assert run.step >= 10
+    return run
+
+
+def test_an_interrupted_run_can_be_ended_where_it_stands(page):
+    run = interrupted()
+    page.run()
+    button(page, "End it here").click().run()
+    assert not page.exception
+    [work] = page.session_state.work_queue.submitted
+    assert work.arguments == ("train", "--resume", str(run.folder), "--finish")
+
+
+def test_a_sweep_is_begun_with_its_settings_and_stopped(page):
+    page.run()
+    page.text_input("sweep_values 0").set_value("0.4, 0.8")
+    page.text_input("sweep_values 1").set_value("5, 6")
+    page.number_input("sweep_seeds").set_value(2)
+    button(page, "Begin the sweep").click().run()
+    assert not page.exception
+    [sweep] = list_sweeps()
+    assert dict(sweep.config.axes) == {"data.coverage": (0.4, 0.8), "data.values": (5, 6)}
+    assert sweep.config.n_runs == 8
+    assert page.get("progress")[0].proto.text == "0 of 8 runs"
+    button(page, "Stop the sweep").click().run()
+    assert page.session_state.work_queue.stopped == [sweep.id]
+    page.text_input("sweep_dask").set_value("tcp://host:8786")
+    button(page, "Go on with the sweep").click().run()
+    assert page.session_state.work_queue.submitted[-1].arguments[-2:] == (
+        "--dask",
+        "tcp://host:8786",
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [("0.4, many", "“many” is not a number"), ("0.4, 7", "coverage"), ("", "is not a number")],
+)
+def test_a_sweep_that_can_not_be_is_refused_with_the_reason(page, values, reason):
+    page.run()
+    page.text_input("sweep_values 0").set_value(values)
+    button(page, "Begin the sweep").click().run()
+    assert not page.exception
+    assert reason in said(page).replace("\\", "")
+    assert list_sweeps() == []
+    assert page.session_state.work_queue.submitted == []
+
+
+def test_a_run_that_was_exported_is_imported_and_watched(page):
+    run = create_run(TINY)
+    train_run(run, stop=Event())
+    packed, metrics = export_run(run), run.metrics
+    delete_run(run)
+    page.run()
+    page.file_uploader("run_file").set_value(
+        (f"{run.id}.zip", packed, "application/zip")
+    ).run()
+    assert not page.exception
+    [again] = list_runs()
+    assert again.metrics == metrics
+    assert page.session_state.watched == again.id
+    assert "Done after 30 steps" in said(page)
+
+
+def test_a_foreign_file_is_refused_and_nothing_is_lost(page):
+    run = create_run(TINY)
+    page.run()
+    page.file_uploader("run_file").set_value(("run.zip", b"no zip", "application/zip")).run()
+    assert not page.exception
+    assert "zip" in page.warning[0].value
+    assert [r.id for r in list_runs()] == [run.id]
+
+
+def test_runs_are_found_by_words_and_coverage(page):
+    near, far = create_run(TINY), create_run(TINY.changed({"data.coverage": 0.6, "name": "other"}))
+    page.run()
+    assert len(page.dataframe[0].value) == 2
+    page.text_input("find_runs").set_value("tiny").run()
+    assert page.dataframe[0].value["run"].tolist() == [near.config.name]
+    page.text_input("find_runs").set_value("").run()
+    page.slider("runs_coverage").set_value((0.5, 0.7)).run()
+    assert page.dataframe[0].value["run"].tolist() == [far.config.name]
