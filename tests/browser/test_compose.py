@@ -47,6 +47,16 @@ def test_the_first_page_shows_the_effect(new_page, server, picture):
     picture(page, "compose-1280-light")
 
 
+def test_a_definition_shows_to_the_keyboard_too(new_page, server):
+    page = ready(new_page(server))
+    term = page.locator("abbr[title]").first
+    shown = "e => getComputedStyle(e, '::after').content"
+    assert term.evaluate(shown) == "none"
+    page.keyboard.press("Tab")  # focus is shown only to who uses the keyboard
+    term.focus()
+    assert term.get_attribute("title") in term.evaluate(shown)
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (800, "light"), (800, "dark")])
 def test_it_fits_narrow_and_dark_screens(new_page, server, picture, width, scheme):
     page = ready(new_page(server, width=width, scheme=scheme))
