@@ -76,9 +76,9 @@ def take_pair() -> None:
 
 def take_preset() -> None:
     """Put the chosen preset on stage."""
-    if st.session_state.preset in PRESETS:
-        show(PRESETS[st.session_state.preset])
-        st.session_state.preset = None
+    if st.session_state.scene_preset in PRESETS:
+        show(PRESETS[st.session_state.scene_preset])
+        st.session_state.scene_preset = None
 
 
 def take_random() -> None:

@@ -26,7 +26,7 @@ def start_from() -> None:
             "Start from",
             list(PRESETS),
             index=None,
-            key="preset",
+            key="scene_preset",
             placeholder="a preset",
             on_change=composer.take_preset,
         )

@@ -92,7 +92,7 @@ def test_one_object_and_no_model_are_explained(page):
 @pytest.mark.parametrize("name", list(PRESETS))
 def test_every_preset_can_be_started_from(page, name):
     page.run()
-    page.selectbox("preset").select(name).run()
+    page.selectbox("scene_preset").select(name).run()
     assert not page.exception
     assert page.session_state.composition.scene == PRESETS[name]
 
@@ -152,7 +152,7 @@ def test_a_linked_pair_outlives_the_selectbox(page):
     page.run()
     assert page.session_state.composition.pair == (1, 2)
     for preset in ("Overlap", "Three objects", "Twins"):
-        page.selectbox("preset").select(preset).run()
+        page.selectbox("scene_preset").select(preset).run()
         page.run()
         assert not page.exception
         page.button("swap_colour").click().run()

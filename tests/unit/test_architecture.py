@@ -67,6 +67,17 @@ def test_pages_are_thin():
         assert len(page.read_text("utf-8").splitlines()) <= 120, page.name
 
 
+def test_no_two_widgets_share_a_key():
+    """A session has one set of keys for all pages: a shared one takes the other's value along."""
+    users: dict[str, set[str]] = {}
+    for path in (ROOT / "pages").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            match node:
+                case ast.keyword(arg="key", value=ast.Constant(value=key)):
+                    users.setdefault(key, set()).add(str(path.relative_to(ROOT)))
+    assert {key: files for key, files in users.items() if len(files) > 1} == {}
+
+
 FIRST_PAGE = """
 import sys
 from streamlit.testing.v1 import AppTest
