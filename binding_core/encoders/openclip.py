@@ -50,6 +50,7 @@ class OpenClipEncoder:
 
     ``preprocess`` and ``quick_gelu`` override the folder's config where the registry of public
     checkpoints knows better: a wrong activation or normalisation silently changes every result.
+    With a ``random_seed`` the weights are drawn anew and those in the folder are left unread.
     """
 
     def __init__(
@@ -59,8 +60,10 @@ class OpenClipEncoder:
         model_id: str,
         preprocess: dict[str, Any] | None = None,
         quick_gelu: bool | None = None,
+        random_seed: int | None = None,
     ) -> None:
         self.id = model_id
+        self._random_seed = random_seed
         self._folder = folder
         self._preprocess = preprocess or {}
         self._quick_gelu = quick_gelu
@@ -70,13 +73,26 @@ class OpenClipEncoder:
         if not self._weights.is_file():
             raise UserError(f"The model folder “{folder}” has no {WEIGHTS_NAME}.")
 
+    def random_twin(self, *, seed: int = 0) -> OpenClipEncoder:
+        """The same network before any training: what its embeddings hold, nothing has taught."""
+        return OpenClipEncoder(
+            self._folder,
+            model_id=f"{self.id}, random weights",
+            preprocess=self._preprocess,
+            quick_gelu=self._quick_gelu,
+            random_seed=seed,
+        )
+
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over config, overrides, tokenizer and weights."""
+        """SHA-256 over config, overrides, tokenizer and weights, or the seed they are drawn by."""
         digest = hashlib.sha256()
         settings = [self._config, self._preprocess, self._quick_gelu]
+        drawn = self._random_seed is not None
+        if drawn:
+            settings.append(self._random_seed)
         digest.update(json.dumps(settings, sort_keys=True).encode())
-        for name in (MERGES_NAME, *TOKENIZER_FILES, WEIGHTS_NAME):
+        for name in (MERGES_NAME, *TOKENIZER_FILES, *(() if drawn else (WEIGHTS_NAME,))):
             path = self._folder / name
             if path.exists():
                 with path.open("rb") as file:
@@ -92,6 +108,7 @@ class OpenClipEncoder:
     def _model(self) -> tuple[open_clip.CLIP, Any, Any]:
         """(model, picture preprocessing, tokenizer)."""
         import open_clip
+        import torch
 
         if self._quick_gelu is False and self._config["model_cfg"].get("quick_gelu"):
             raise UserError(
@@ -100,13 +117,17 @@ class OpenClipEncoder:
             )
         source = f"local-dir:{self._folder}"
         try:
-            model = open_clip.create_model(
-                source,
-                require_pretrained=True,
-                weights_only=True,
-                force_quick_gelu=bool(self._quick_gelu),
-                force_preprocess_cfg=self._preprocess,
-            )
+            # open_clip draws from torch's global generator; what others draw stays as it was.
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(self._random_seed or 0)
+                model = open_clip.create_model(
+                    source,
+                    load_weights=self._random_seed is None,
+                    require_pretrained=self._random_seed is None,
+                    weights_only=True,
+                    force_quick_gelu=bool(self._quick_gelu),
+                    force_preprocess_cfg=self._preprocess,
+                )
             tokenizer = open_clip.get_tokenizer(source, **self._tokenizer_options())
             model.eval().requires_grad_(False)
             settings = open_clip.transform.PreprocessCfg(**model.visual.preprocess_cfg)

@@ -331,3 +331,18 @@ def test_a_tokenizer_of_the_transformers_library_is_read_from_the_folder(folder)
     before = encoder.fingerprint
     (folder / "tokenizer.json").write_text((folder / "tokenizer.json").read_text() + " ")
     assert OpenClipEncoder(folder, model_id="a").fingerprint != before
+
+
+def test_a_random_twin_is_the_same_network_with_weights_of_a_seed_alone(checkpoint_folder):
+    model = OpenClipEncoder(checkpoint_folder, model_id="tiny")
+    twin, again, other = (model.random_twin(seed=seed) for seed in (1, 1, 2))
+    assert twin.fingerprint == again.fingerprint
+    assert len({e.fingerprint for e in (model, twin, other)}) == 3
+    texts = ["a red square", "a blue circle"]
+    before = torch.random.get_rng_state()
+    rows = twin.embed_texts(texts)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert np.array_equal(rows, again.embed_texts(texts))
+    assert rows.shape == model.embed_texts(texts).shape
+    assert not np.allclose(rows, other.embed_texts(texts), atol=0.01)
+    assert not np.allclose(rows, model.embed_texts(texts), atol=0.01)
