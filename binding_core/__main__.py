@@ -60,6 +60,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     render.add_argument("--size", type=_whole(1), default=224, help="pixels a side (default 224)")
     render.set_defaults(run=_render)
 
+    decompose = commands.add_parser("decompose", help="take embeddings apart into components")
+    what = decompose.add_mutually_exclusive_group(required=True)
+    what.add_argument("--model", metavar="ID", help="a model that is on this machine")
+    what.add_argument("--embeddings", type=Path, metavar="NPZ", help="embeddings of your own")
+    what.add_argument("--bundled", action="store_true", help="write what the app ships")
+    decompose.add_argument("--labels", type=Path, metavar="CSV", help="what each embedding holds")
+    decompose.add_argument("--modality", choices=["image", "text"], default="image")
+    decompose.add_argument("--scenes", type=_whole(20), default=2000, help="of a model")
+    decompose.add_argument("--seed", type=_whole(0), default=0)
+    decompose.add_argument("--json", action="store_true", help="print the tables as JSON")
+    decompose.set_defaults(run=_decompose)
+
     bundle = commands.add_parser("bundle", help="train the bundled models anew (under 90 minutes)")
     bundle.add_argument("--out", type=Path, help="folder for the models (default assets/models)")
     bundle.add_argument("--only", nargs="+", help="ids of the models to train (default all)")
@@ -182,6 +194,53 @@ def _render(options: argparse.Namespace) -> int:
         raise UserError(f"The picture's ending must be one of {', '.join(PICTURE_ENDINGS)}.")
     render(scene, size=options.size).save(options.output)
     return 0
+
+
+def _decompose(options: argparse.Namespace) -> int:
+    from binding_core.encoders import BUNDLED_IDS, card, load
+    from binding_core.geometry.component_store import SHIPPED, take_model_apart
+    from binding_core.geometry.own_embeddings import read_own_embeddings
+    from binding_core.geometry.report import model_report, table_json, table_report
+
+    if options.bundled:
+        for model_id in BUNDLED_IDS:
+            take_model_apart(load(model_id), card=card(model_id), with_twin=True, folder=SHIPPED)
+        return 0
+    if options.embeddings:
+        if not options.labels:
+            raise UserError("Embeddings of your own need --labels, which say what each holds.")
+        table = read_own_embeddings(
+            options.embeddings.read_bytes(),
+            options.labels.read_bytes(),
+            name=options.embeddings.name,
+            modality=options.modality,
+        )
+        found = table_report(table, seed=options.seed)
+    else:
+        known = card(options.model)
+        report, _ = model_report(
+            load(options.model),
+            train_objects=known.train_objects,
+            n_scenes=options.scenes,
+            seed=options.seed,
+        )
+        found = report.tables[options.modality]
+    if options.json:
+        print(table_json(found).decode())
+        return 0
+    print(f"{found.source}, {found.n_scenes} scenes, seed {found.seed}")
+    for row in found.levels:
+        what = f"{row.report.level} by {row.report.estimator}"
+        print(f"{what:28} {_r2(row.report.r2_heldout)}  retrieval {row.report.retrieval}")
+    for row in found.removal:
+        print(f"{row.name:28} concepts {row.concepts}; objects {row.objects}")
+    for name, edit in found.edits.items():
+        print(f"{name:28} found {edit.found}; objects {edit.objects}")
+    return 0
+
+
+def _r2(value: float | None) -> str:
+    return "R² not determined" if value is None else f"R² {value:.2f}"
 
 
 def _bundle(options: argparse.Namespace) -> int:

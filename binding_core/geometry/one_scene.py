@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -33,7 +34,7 @@ class Part:
     """One summand of an embedding."""
 
     name: str  # "mean", "red square", "red", "binding of red square", "rest"
-    kind: Literal["mean", "object", "concept", "binding", "rest"]
+    kind: Literal["mean", "object", "concept", "binding", "rest", "exchange"]
     vector: np.ndarray  # float64 (d,)
 
 
@@ -54,10 +55,10 @@ class Instruments:
     concept_bias: np.ndarray  # (sum of V_k,)
     bank: np.ndarray  # (BANK_SCENES, d): embeddings of the first of these scenes
 
-    @property
+    @cached_property
     def bank_scenes(self) -> tuple[Scene, ...]:
-        """The bank's scenes, drawn again."""
-        return sampled_scenes(n=self.n_scenes, n_objects=2, seed=self.seed)[: len(self.bank)]
+        """The bank's scenes, drawn again: each depends on the seed and its number alone."""
+        return sampled_scenes(n=len(self.bank), n_objects=2, seed=self.seed)
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class Neighbour:
 
     scene: Scene
     similarity: float  # cosine
+    wanted: bool  # whether it holds just the objects that were looked for
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,8 @@ class Looked:
     concept_ranks: dict[str, int]
     top_objects: tuple[Words, ...]  # what the probe reads first, best first
     nearest: tuple[Neighbour, ...]
+    found_at: int | None  # rank of the nearest scene of just these objects; None if there is none
+    n_bank: int  # scenes that were looked among
 
 
 def fit_instruments(table: SceneTable, *, seed: int) -> Instruments:
@@ -137,17 +141,14 @@ def take_apart(
     return (*parts, Part("rest", "rest", rest))
 
 
-def exchanged(
-    instruments: Instruments, parts: Sequence[Part], *, old: Words, new: Words, into: Split
-) -> tuple[Part, ...]:
-    """The parts with those of one object replaced by another's."""
-    outgoing = [part.name for part in _object_parts(instruments, old, into=into)]
-    incoming = _object_parts(instruments, new, into=into)
-    found = list(parts)
-    for name, part in zip(outgoing, incoming, strict=True):
-        place = [p.name for p in found].index(name)
-        found[place] = part
-    return tuple(found)
+def exchange(instruments: Instruments, *, old: Words, new: Words, strength: float) -> Part:
+    """What an edit adds: another object's component for one object's, at some strength."""
+    going, coming = (
+        instruments.objects[BUNDLED_SPACE.object_index(words)].astype(np.float64)
+        for words in (old, new)
+    )
+    name = f"{' '.join(new)} for {' '.join(old)}"
+    return Part(name, "exchange", strength * (coming - going))
 
 
 def _object_parts(instruments: Instruments, words: Words, *, into: Split) -> list[Part]:
@@ -172,17 +173,33 @@ def summed(parts: Sequence[Part], *, without: Collection[int] = ()) -> np.ndarra
 
 
 def look(
-    instruments: Instruments, vector: np.ndarray, *, objects: Sequence[Words], k: int = 4
+    instruments: Instruments,
+    vector: np.ndarray,
+    *,
+    objects: Sequence[Words],
+    also: Sequence[tuple[Scene, np.ndarray]] = (),
+    without: Collection[tuple[Words, ...]] = (),
+    k: int = 4,
 ) -> Looked:
-    """What is read out of a vector (d,), and the k nearest scenes of the bank by cosine."""
+    """What is read out of a vector (d,) when these objects are looked for.
+
+    Nearest are k scenes of the bank by cosine, and of the scenes ``also`` given with their
+    embeddings; those ``without``, as sorted objects, are left out of both.
+    """
     space, tools = BUNDLED_SPACE, instruments
     object_scores = vector @ tools.object_weights + tools.object_bias
     concept_scores = vector @ tools.concept_weights + tools.concept_bias
-    held_objects = [space.object_index(words) for words in objects]
+    held_objects = sorted({space.object_index(words) for words in objects})
     held_concepts = sorted({i for words in objects for i in space.concept_indices(words)})
-    similarity = unit_rows(tools.bank) @ unit_rows(vector[None])[0]
-    scenes = tools.bank_scenes
-    nearest = np.argsort(-similarity, kind="stable")[:k]
+    bank = np.vstack([tools.bank, *(row[None] for _, row in also)])
+    scenes = (*tools.bank_scenes, *(scene for scene, _ in also))
+    similarity = unit_rows(bank) @ unit_rows(vector[None])[0]
+    wanted = tuple(sorted(objects))
+    nearest = [
+        Neighbour(scenes[i], float(similarity[i]), held == wanted)
+        for i in np.argsort(-similarity, kind="stable")
+        if (held := tuple(sorted(scenes[i].object_words))) not in without
+    ]
     return Looked(
         object_recognition=_recognised(object_scores, held_objects),
         concept_recognition=_recognised(concept_scores, held_concepts),
@@ -191,7 +208,9 @@ def look(
         top_objects=tuple(
             space.objects[i] for i in np.argsort(-object_scores, kind="stable")[: len(objects)]
         ),
-        nearest=tuple(Neighbour(scenes[i], float(similarity[i])) for i in nearest),
+        nearest=tuple(nearest[:k]),
+        found_at=next((i for i, near in enumerate(nearest, 1) if near.wanted), None),
+        n_bank=len(nearest),
     )
 
 

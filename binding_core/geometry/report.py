@@ -18,7 +18,7 @@ from binding_core.geometry.components import Estimator, Level, fit_components
 from binding_core.geometry.edits import EditReport, edit_table
 from binding_core.geometry.level_two import level_two
 from binding_core.geometry.levels import LevelReport, evaluate_levels
-from binding_core.geometry.probes import Probe, fit_probe, probe_recognition, three_parts
+from binding_core.geometry.probes import fit_probe, probe_recognition, three_parts
 from binding_core.geometry.remainder import (
     RemainderReport,
     VarianceShares,
@@ -27,7 +27,7 @@ from binding_core.geometry.remainder import (
 )
 from binding_core.geometry.removal import RemovalRow, removal_table
 from binding_core.geometry.scene_sets import sampled_scenes
-from binding_core.geometry.scene_table import Modality, SceneTable, embed_scenes
+from binding_core.geometry.scene_table import CHUNK, Modality, SceneTable, embed_scenes
 
 N_SCENES = 2000  # of two objects each, drawn from all objects of the space
 SEED = 0
@@ -70,7 +70,7 @@ class ModelReport:
 
 
 _REPORT = TypeAdapter(ModelReport)
-_REPORTS = TypeAdapter(dict[str, ModelReport])
+_TABLE = TypeAdapter(TableReport)
 
 
 class Stopped(Exception):
@@ -173,11 +173,12 @@ def model_report(
     """
     modalities: tuple[Modality, ...] = get_args(Modality)
     encoders = [encoder, twin] if twin else [encoder]
-    # An embedded chunk is a step of 1, and each of the four analyses counts as five of them.
-    chunks = -(-n_scenes // 256) * 2
-    progress = Progress(len(encoders) * (chunks * 2 + 4) + 5, report, stop or Event())
+    # A step is an embedded chunk, or an analysis: two levels a table, removal and edits.
+    chunks = -(-n_scenes // CHUNK) + -(-(n_scenes // 4) // CHUNK)
+    steps = 2 * (len(encoders) * (chunks + 2) + 2) + 1
+    progress = Progress(steps, report, stop or Event())
     scenes = sampled_scenes(n=n_scenes, n_objects=2, seed=seed)
-    singles = sampled_scenes(n=n_scenes // 2, n_objects=1, seed=seed + 1)
+    singles = sampled_scenes(n=n_scenes // 4, n_objects=1, seed=seed + 1)
     try:
         tables: dict[Modality, SceneTable] = {}
         reports: dict[Modality, TableReport] = {}
@@ -234,24 +235,14 @@ def report_json(report: ModelReport) -> bytes:
     return _REPORT.dump_json(report, indent=1)
 
 
+def table_json(report: TableReport) -> bytes:
+    """One modality's tables as JSON."""
+    return _TABLE.dump_json(report, indent=1)
+
+
 def parse_report(content: bytes) -> ModelReport:
     """The report of such JSON; UserError when it is none."""
     try:
         return _REPORT.validate_json(content)
     except ValidationError as error:
         raise UserError("This is no report of a model taken apart.") from error
-
-
-def reports_json(reports: dict[str, ModelReport]) -> bytes:
-    """Several reports by model, as JSON."""
-    return _REPORTS.dump_json(reports)
-
-
-def parse_reports(content: bytes) -> dict[str, ModelReport]:
-    """The reports of such JSON."""
-    return _REPORTS.validate_json(content)
-
-
-def fit_probes(table: SceneTable, *, seed: int = SEED) -> dict[Level, Probe]:
-    """A probe of objects and one of concepts, fitted on all scenes of the table."""
-    return {target: fit_probe(table, target=target, seed=seed) for target in LEVELS}

@@ -46,9 +46,10 @@ class SceneTable:
         if not np.isfinite(self.embeddings).all():
             row = int(np.flatnonzero(~np.isfinite(self.embeddings).all(1))[0])
             raise UserError(f"The embedding of scene {row} holds a value that is not a number.")
-        if self.concepts.size and not (
-            (self.concepts >= 0) & (self.concepts < np.array(self.space.sizes))
-        ).all():
+        if (
+            self.concepts.size
+            and not ((self.concepts >= 0) & (self.concepts < np.array(self.space.sizes))).all()
+        ):
             raise UserError("A scene names a concept that is not in the space.")
 
     def __len__(self) -> int:

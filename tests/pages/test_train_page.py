@@ -218,9 +218,7 @@ def test_a_run_that_was_exported_is_imported_and_watched(page):
     packed, metrics = export_run(run), run.metrics
     delete_run(run)
     page.run()
-    page.file_uploader("run_file").set_value(
-        (f"{run.id}.zip", packed, "application/zip")
-    ).run()
+    page.file_uploader("run_file").set_value((f"{run.id}.zip", packed, "application/zip")).run()
     assert not page.exception
     [again] = list_runs()
     assert again.metrics == metrics

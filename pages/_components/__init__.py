@@ -1,0 +1,1 @@
+"""The page Components, part by part."""
