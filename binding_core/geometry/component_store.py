@@ -79,6 +79,8 @@ def take_model_apart(
 
     UserError when the folder cannot be written to.
     """
+    folder = folder or kept_folder()
+    _keep(lambda: folder.mkdir(parents=True, exist_ok=True), folder)  # before a minute's work
     behind = getattr(encoder, "encoder", encoder)  # a cache would keep 6,000 rows for one use
     twin = behind.random_twin() if with_twin and isinstance(behind, OpenClipEncoder) else None
     found = model_report(
@@ -94,19 +96,21 @@ def take_model_apart(
         return None
     result, tables = found
     instruments = {m: fit_instruments(table, seed=seed) for m, table in tables.items()}
-    folder = folder or kept_folder()
+    content = instruments_bytes(instruments, fingerprint=result.fingerprint)
+    _keep(lambda: write_atomically(folder / f"{result.fingerprint}.npz", content), folder)
+    # Last, since the page looks for it: whoever finds it finds the other as well.
+    content = report_json(result)
+    _keep(lambda: write_atomically(folder / f"{result.fingerprint}.json", content), folder)
+    return result
+
+
+def _keep(write: Callable[[], None], folder: Path) -> None:
     try:
-        write_atomically(
-            folder / f"{result.fingerprint}.npz",
-            instruments_bytes(instruments, fingerprint=result.fingerprint),
-        )
-        # Last, since the page looks for it: whoever finds it finds the other as well.
-        write_atomically(folder / f"{result.fingerprint}.json", report_json(result))
+        write()
     except OSError as error:
         raise UserError(
             f"The result can't be kept in {folder}: {error.strerror or error}."
         ) from error
-    return result
 
 
 def _read(path: Path) -> bytes | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal, get_args
@@ -15,9 +16,10 @@ from binding_core.geometry.components import Components, Estimator, Level, fit_c
 from binding_core.geometry.levels import CHUNK, TIE, unit_rows
 from binding_core.geometry.probes import (
     Probe,
-    fit_probe,
+    Target,
     probe_recognition,
     scene_numbers,
+    three_part_probes,
     three_parts,
 )
 from binding_core.geometry.scene_table import SceneTable
@@ -160,17 +162,18 @@ def edit_table(
     estimator: Estimator = "least squares",
     level: Level = "objects",
     strength: float = 1.0,
+    probes: Mapping[Target, Probe] | None = None,
 ) -> dict[str, EditReport]:
     """All kinds of edits: "replace left", "replace right", "replace both", "swap colour", ...
 
     Probes, components and edited scenes are apart (:func:`three_parts`). The bank is every scene
     that the components were not fitted on, so that they know nothing of what is to be found.
+    ``probes``, where they are at hand, are those of :func:`three_part_probes` with this seed.
     UserError when there are too few scenes to fit components on.
     """
     for_probes, for_components, edited = three_parts(table, seed=seed)
     components = fit_components(for_components, level=level, estimator=estimator)
-    object_probe = fit_probe(for_probes, target="objects", seed=seed)
-    concept_probe = fit_probe(for_probes, target="concepts", seed=seed)
+    probes = probes or three_part_probes(table, seed=seed)
     bank = replace(
         edited,
         concepts=np.concatenate([for_probes.concepts, edited.concepts]),
@@ -189,8 +192,8 @@ def edit_table(
             edits=some,
             bank=bank,
             components=components,
-            object_probe=object_probe,
-            concept_probe=concept_probe,
+            object_probe=probes["objects"],
+            concept_probe=probes["concepts"],
             strength=strength,
         )
         for name, some in edits.items()

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -251,8 +252,7 @@ def read_instruments(content: bytes, *, fingerprint: str) -> dict[Modality, Inst
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-        if str(arrays.pop("fingerprint")) != fingerprint:
-            raise UserError("These components are another model's.")
+        whose = str(arrays.pop("fingerprint"))
         found: dict[str, dict] = {}
         for name, value in arrays.items():
             modality, _, field = name.partition("/")
@@ -260,6 +260,9 @@ def read_instruments(content: bytes, *, fingerprint: str) -> dict[Modality, Inst
             found.setdefault(modality, {"modality": modality})[field] = (
                 int(value) if number else value.astype(np.float32)
             )
-        return {modality: Instruments(**fields) for modality, fields in found.items()}
-    except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+        instruments = {modality: Instruments(**fields) for modality, fields in found.items()}
+    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
         raise UserError("The file of components is damaged.") from error
+    if whose != fingerprint:
+        raise UserError("These components are another model's.")
+    return instruments

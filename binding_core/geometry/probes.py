@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -113,6 +113,12 @@ def three_parts(table: SceneTable, *, seed: int) -> tuple[SceneTable, SceneTable
     part = _part(table, ends=PART_ENDS, seed=seed)
     probes, components, tests = (table.rows(part == i) for i in range(3))
     return probes, components, tests
+
+
+def three_part_probes(table: SceneTable, *, seed: int) -> dict[Target, Probe]:
+    """The probes of objects and of concepts, fitted on the first of :func:`three_parts`."""
+    for_probes, _, _ = three_parts(table, seed=seed)
+    return {target: fit_probe(for_probes, target=target, seed=seed) for target in get_args(Target)}
 
 
 def scene_numbers(*tables: SceneTable) -> list[np.ndarray]:

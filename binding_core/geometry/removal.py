@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from binding_core.agreement.measures import Share
 from binding_core.geometry.components import Estimator, Level, fit_components
-from binding_core.geometry.probes import fit_probe, present, probe_recognition, three_parts
+from binding_core.geometry.probes import (
+    Probe,
+    Target,
+    present,
+    probe_recognition,
+    three_part_probes,
+    three_parts,
+)
 from binding_core.geometry.scene_table import SceneTable
 
 
@@ -22,7 +30,11 @@ class RemovalRow:
 
 
 def removal_table(
-    table: SceneTable, *, seed: int, estimator: Estimator = "least squares"
+    table: SceneTable,
+    *,
+    seed: int,
+    estimator: Estimator = "least squares",
+    probes: Mapping[Target, Probe] | None = None,
 ) -> list[RemovalRow]:
     """The five rows: nothing removed, concepts, objects, wrong concepts, wrong objects.
 
@@ -35,11 +47,13 @@ def removal_table(
     that shares no concept where that is possible (:func:`derangement`); a wrong row leaves out the
     scenes whose partner holds the same.
 
+    ``probes``, where they are at hand, are those of :func:`three_part_probes` with this seed.
+
     Recognition compares scores and not their size: a trace that is left counts in full.
 
     Source: arXiv 2605.31503, targeted removal.
     """
-    for_probes, for_components, tested = three_parts(table, seed=seed)
+    _, for_components, tested = three_parts(table, seed=seed)
     parts = {
         level: _summed_parts(tested, fitted=for_components, level=level, estimator=estimator)
         for level in ("concepts", "objects")
@@ -55,13 +69,12 @@ def removal_table(
     for level, vectors in summed.items():
         differ = (held[level] != held[level][partners]).any(axis=1)
         versions[f"wrong {level}"] = _minus(tested, vectors[partners]).rows(differ)
-    concepts = fit_probe(for_probes, target="concepts", seed=seed)
-    objects = fit_probe(for_probes, target="objects", seed=seed)
+    probes = probes or three_part_probes(table, seed=seed)
     return [
         RemovalRow(
             name=name,
-            concepts=probe_recognition(concepts, version),
-            objects=probe_recognition(objects, version),
+            concepts=probe_recognition(probes["concepts"], version),
+            objects=probe_recognition(probes["objects"], version),
         )
         for name, version in versions.items()
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Event
 from typing import get_args
@@ -18,7 +18,13 @@ from binding_core.geometry.components import Estimator, Level, fit_components
 from binding_core.geometry.edits import EditReport, edit_table
 from binding_core.geometry.level_two import level_two
 from binding_core.geometry.levels import LevelReport, evaluate_levels
-from binding_core.geometry.probes import fit_probe, probe_recognition, three_parts
+from binding_core.geometry.probes import (
+    Probe,
+    Target,
+    probe_recognition,
+    three_part_probes,
+    three_parts,
+)
 from binding_core.geometry.remainder import (
     RemainderReport,
     VarianceShares,
@@ -31,6 +37,7 @@ from binding_core.geometry.scene_table import CHUNK, Modality, SceneTable, embed
 
 N_SCENES = 2000  # of two objects each, drawn from all objects of the space
 SEED = 0
+ROTATIONS = 100  # behind the chance level of each likeness
 ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 LEVELS: tuple[Level, ...] = get_args(Level)
 
@@ -93,14 +100,19 @@ class Progress:
 
 
 def level_rows(
-    table: SceneTable, *, seed: int, singles: SceneTable | None, progress: Progress | None = None
+    table: SceneTable,
+    *,
+    seed: int,
+    singles: SceneTable | None,
+    probes: Mapping[Target, Probe],
+    progress: Progress | None = None,
 ) -> tuple[LevelRow, ...]:
     """Levels I and II with each estimator: components, probes and tests have their own scenes.
 
-    Without scenes of a single object the estimator "single" is left out.
+    ``probes`` are those of :func:`three_part_probes`. Without scenes of a single object the
+    estimator "single" is left out.
     """
-    for_probes, fitted, tested = three_parts(table, seed=seed)
-    probes = {target: fit_probe(for_probes, target=target, seed=seed) for target in LEVELS}
+    _, fitted, tested = three_parts(table, seed=seed)
     judged = replace(
         fitted,
         concepts=np.concatenate([fitted.concepts, tested.concepts]),
@@ -136,11 +148,12 @@ def table_report(
             f"{len(table)} scenes are too few to be taken apart: probes, components and tests "
             "need scenes of their own, at least 20 together."
         )
-    levels = level_rows(table, seed=seed, singles=singles, progress=progress)
-    removal = tuple(removal_table(table, seed=seed))
+    probes = three_part_probes(table, seed=seed)
+    levels = level_rows(table, seed=seed, singles=singles, probes=probes, progress=progress)
+    removal = tuple(removal_table(table, seed=seed, probes=probes))
     if progress:
         progress.step()
-    edits = edit_table(table, seed=seed) if table.places > 1 else {}
+    edits = edit_table(table, seed=seed, probes=probes) if table.places > 1 else {}
     if progress:
         progress.step()
     components = fit_components(table, level="objects", estimator="least squares")
@@ -200,7 +213,13 @@ def model_report(
                         some, seed=seed, singles=alone, progress=progress
                     )
                 else:
-                    twins[modality] = level_rows(some, seed=seed, singles=alone, progress=progress)
+                    twins[modality] = level_rows(
+                        some,
+                        seed=seed,
+                        singles=alone,
+                        probes=three_part_probes(some, seed=seed),
+                        progress=progress,
+                    )
         remainder = _remainders(tables, train_objects=train_objects, seed=seed)
     except Stopped:
         return None
@@ -225,7 +244,7 @@ def _remainders(
         seen[[image.space.object_index(words) for words in train_objects]] = True
         parts |= {"seen": seen, "unseen": ~seen}
     return {
-        name: binding_remainder(image, text, objects=objects, seed=seed)
+        name: binding_remainder(image, text, objects=objects, rotations=ROTATIONS, seed=seed)
         for name, objects in parts.items()
     }
 
