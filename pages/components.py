@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages._components.choice import chosen_model, chosen_scene
+from pages._components.own import own_section
 from pages._components.scene import scene_section
 from pages._components.tables import remainder_section, tables_section
 from pages._components.work import report_of
@@ -33,4 +34,5 @@ meaning(
 if report:
     tables_section(report, modality)
 remainder_section(report)
+own_section()
 footer()

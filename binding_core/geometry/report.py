@@ -37,6 +37,7 @@ from binding_core.geometry.scene_table import CHUNK, Modality, SceneTable, embed
 
 N_SCENES = 2000  # of two objects each, drawn from all objects of the space
 SEED = 0
+TABLE_STEPS = 4  # two levels, removal, edits
 ROTATIONS = 100  # behind the chance level of each likeness
 ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -142,7 +143,10 @@ def table_report(
     singles: SceneTable | None = None,
     progress: Progress | None = None,
 ) -> TableReport:
-    """Everything that one modality's embeddings tell; UserError with too few scenes."""
+    """Everything that one modality's embeddings tell; UserError with too few scenes.
+
+    A progress that watches hears of TABLE_STEPS steps.
+    """
     if len(table) < 20:
         raise UserError(
             f"{len(table)} scenes are too few to be taken apart: probes, components and tests "
@@ -186,9 +190,10 @@ def model_report(
     """
     modalities: tuple[Modality, ...] = get_args(Modality)
     encoders = [encoder, twin] if twin else [encoder]
-    # A step is an embedded chunk, or an analysis: two levels a table, removal and edits.
+    # A step is an embedded chunk, or an analysis: a twin has the two levels, and the last one is
+    # the remainder.
     chunks = -(-n_scenes // CHUNK) + -(-(n_scenes // 4) // CHUNK)
-    steps = 2 * (len(encoders) * (chunks + 2) + 2) + 1
+    steps = 2 * (len(encoders) * chunks + TABLE_STEPS + (2 if twin else 0)) + 1
     progress = Progress(steps, report, stop or Event())
     scenes = sampled_scenes(n=n_scenes, n_objects=2, seed=seed)
     singles = sampled_scenes(n=n_scenes // 4, n_objects=1, seed=seed + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -17,7 +18,7 @@ from binding_core.figures.components import (
 )
 from binding_core.geometry.component_store import find_report
 from binding_core.geometry.remainder import RemainderReport
-from binding_core.geometry.report import ModelReport, report_json
+from binding_core.geometry.report import LevelRow, ModelReport, TableReport, report_json
 from pages._shared.encoders import encoder, usable_cards
 
 PAPER_NOTE = (
@@ -29,7 +30,21 @@ PAPER_NOTE = (
 def tables_section(report: ModelReport, modality: str) -> None:
     """What the model's embeddings are made of, over many scenes."""
     st.subheader("Over many scenes", divider="gray")
-    table = report.tables[modality]
+    tables(report.tables, modality, twin=report.twin.get(modality, ()))
+    st.download_button(
+        "All tables (JSON)",
+        lambda: report_json(report),
+        f"components {report.model}.json",
+        "application/json",
+        on_click="ignore",
+    )
+
+
+def tables(
+    reports: Mapping[str, TableReport], modality: str, *, twin: Sequence[LevelRow] = ()
+) -> None:
+    """Levels and edits of one modality, removal of all that there are."""
+    table = reports[modality]
     levels, edits, removal = st.tabs(["Levels I and II", "Edits", "Targeted removal"])
     with levels:
         best = max(
@@ -42,10 +57,10 @@ def tables_section(report: ModelReport, modality: str) -> None:
                 f"**{best.report.r2_heldout:.0%}** of how scenes differ that they were not fitted "
                 "on."
             )
-        st.table(level_table(table.levels, report.twin.get(modality, ())))
+        st.table(level_table(table.levels, twin))
         chance = table.levels[0].report.retrieval.chance
         st.caption(
-            f"{table.n_scenes} scenes of two objects, seed {table.seed}: 40 % for the probes, 30 % "
+            f"{table.n_scenes} scenes, seed {table.seed}: 40 % for the probes, 30 % "
             f"for the components, {table.levels[0].report.n_heldout} held out. 95 % intervals in "
             f"brackets; chance of finding the scene {_small(chance)}, of reading its objects "
             f"{_small(table.levels[0].objects.chance)}."
@@ -68,15 +83,8 @@ def tables_section(report: ModelReport, modality: str) -> None:
             "The parts of a scene's concepts, or of its objects, are taken out of its embedding; "
             "wrong ones are those of another scene. What do probes still read?"
         )
-        st.table(removal_rows({m: t.removal for m, t in report.tables.items()}))
+        st.table(removal_rows({m: t.removal for m, t in reports.items()}))
         st.caption(f"Paper: concepts / objects. {PAPER_NOTE}")
-    st.download_button(
-        "All tables (JSON)",
-        lambda: report_json(report),
-        f"components {report.model}.json",
-        "application/json",
-        on_click="ignore",
-    )
 
 
 def remainder_section(report: ModelReport | None) -> None:

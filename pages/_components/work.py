@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from threading import Event, Lock
 
 import streamlit as st
 
-from binding_core.encoders import control_cards
 from binding_core.encoders.protocol import ModelCard
 from binding_core.geometry.component_store import find_instruments, find_report, take_model_apart
 from binding_core.geometry.one_scene import Instruments
@@ -17,34 +17,48 @@ from pages._shared.chrome import notice
 from pages._shared.encoders import encoder
 
 LOOK_EVERY = 0.5  # seconds
+MAX_KEPT = 16
+
+Report = Callable[[int, int], None]
+TakeApart = Callable[[Event, Report], object | None]
 
 
 class Works:
-    """The process's jobs, one a model, and one at a time."""
+    """The process's jobs, by what they take apart, one at a time; what they found is kept."""
 
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
+        self._found: OrderedDict[str, object] = OrderedDict()
         self._turn = Lock()
 
-    def begin(self, card: ModelCard, with_twin: bool) -> None:
-        """Take the model apart unless that is being done."""
-        job = self.job(card.id)
-        if job and job.snapshot.state == "running":
+    def begin(self, key: str, take_apart: TakeApart) -> None:
+        """Begin unless that is being done; ``take_apart`` gives None when it was stopped."""
+        if self.running(key):
             return
-        taken = encoder(card.id)
 
-        def work(stop: Event, report: Callable[[int, int], None]) -> bool:
+        def work(stop: Event, report: Report) -> bool:
             with self._turn:
-                found = take_model_apart(
-                    taken, card=card, with_twin=with_twin, report=report, stop=stop
-                )
+                found = take_apart(stop, report)
+            if found is not None:
+                self._found[key] = found
+                while len(self._found) > MAX_KEPT:
+                    self._found.popitem(last=False)
             return found is not None
 
-        self._jobs[card.id] = Job(work, name=f"components of {card.id}")
+        self._jobs[key] = Job(work, name=f"components of {key}")
 
-    def job(self, model_id: str) -> Job | None:
-        """The model's latest job."""
-        return self._jobs.get(model_id)
+    def running(self, key: str) -> Job | None:
+        """The job that is at it, or waits for its turn."""
+        job = self._jobs.get(key)
+        return job if job and job.snapshot.state == "running" else None
+
+    def failure(self, key: str) -> str:
+        """Why the last try failed, in words; empty when it did not."""
+        return self._jobs[key].snapshot.message if key in self._jobs else ""
+
+    def found(self, key: str) -> object | None:
+        """What was found, while it is kept."""
+        return self._found.get(key)
 
 
 @st.cache_resource
@@ -55,17 +69,11 @@ def works() -> Works:
 
 def report_of(card: ModelCard) -> ModelReport | None:
     """What is known of the model; if nothing is, what it takes to find out is drawn."""
-    found = find_report(encoder(card.id).fingerprint)
-    if found:
+    taken = encoder(card.id)
+    if found := find_report(taken.fingerprint):
         return found
-    job = works().job(card.id)
-    running = job is not None and job.snapshot.state == "running"
-    if running:
-        st.button("Stop", icon=":material/stop:", on_click=job.stop, key="stop_taking_apart")
-        st.fragment(_look, run_every=LOOK_EVERY)(job)
+    if progress(card.id):
         return None
-    if job and job.snapshot.message:
-        notice(job.snapshot.message)
     st.info(
         f"{card.name} has not been taken apart on this machine yet. It embeds {N_SCENES:,} scenes "
         "of two objects, as pictures and as captions, and fits components and probes: less than a "
@@ -74,16 +82,31 @@ def report_of(card: ModelCard) -> ModelReport | None:
     with_twin = st.checkbox(
         "Also with random weights, for comparison (twice as long)",
         key="with_twin",
-        disabled=card.id in {control.id for control in control_cards()},
+        disabled=card.kind == "control",
     )
+
+    def take_apart(stop: Event, report: Report) -> ModelReport | None:
+        return take_model_apart(taken, card=card, with_twin=with_twin, report=report, stop=stop)
+
     st.button(
         "Take it apart",
         type="primary",
         icon=":material/stacked_bar_chart:",
         on_click=works().begin,
-        args=(card, with_twin),
+        args=(card.id, take_apart),
     )
     return None
+
+
+def progress(key: str) -> bool:
+    """Draw how far the work of that name is; whether it is at it. Says why it failed if it did."""
+    if job := works().running(key):
+        st.button("Stop", icon=":material/stop:", on_click=job.stop, key=f"stop {key}")
+        st.fragment(_look, run_every=LOOK_EVERY)(job)
+        return True
+    if why := works().failure(key):
+        notice(why)
+    return False
 
 
 def _look(job: Job) -> None:

@@ -1,5 +1,9 @@
 """The page Components without a browser."""
 
+import io
+import time
+
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -38,7 +42,7 @@ def test_a_bundled_model_is_taken_apart_at_once(page):
     assert "objects recognised</span>" not in looked(page)
     assert looked(page).count('<figure class="near') == 4
     assert len(page.table) >= 4
-    assert "2000 scenes of two objects, seed 0" in said(page)
+    assert "2000 scenes, seed 0" in said(page)
     assert "High coverage, unseen objects (n = 14)" in said(page)
 
 
@@ -112,3 +116,47 @@ def test_a_model_that_was_not_taken_apart_says_what_it_takes(page):
     assert not page.exception
     assert "has not been taken apart on this machine yet" in said(page)
     assert any(b.label == "Take it apart" for b in page.button)
+
+
+def own_files() -> tuple[bytes, bytes]:
+    """200 scenes of 3 x 3 objects: sums of products, as a user's files."""
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(0, 3, (2, 200, 2))
+    tables = rng.standard_normal((2, 3, 24))
+    rows = sum(tables[0, side[:, 0]] * tables[1, side[:, 1]] for side in (first, second))
+    packed = io.BytesIO()
+    np.savez(packed, embeddings=rows + 0.01 * rng.standard_normal(rows.shape))
+    lines = ["colour_0,shape_0,colour_1,shape_1"]
+    lines += [f"c{a},s{b},c{c},s{d}" for (a, b), (c, d) in zip(first, second, strict=True)]
+    return packed.getvalue(), "\n".join(lines).encode()
+
+
+def test_own_embeddings_are_taken_apart(page):
+    npz, labels = own_files()
+    page.run()
+    page.file_uploader("own_npz").set_value(("mine.npz", npz, "application/zip"))
+    page.file_uploader("own_labels").set_value(("mine.csv", labels, "text/csv")).run()
+    assert not page.exception
+    assert "200 scenes of 2 objects; values: 3 of colour, 3 of shape" in said(page)
+    tables = len(page.table)
+    [take] = [b for b in page.button if b.label == "Take them apart"]
+    take.click().run()
+    for _ in range(200):
+        if len(page.table) > tables:
+            break
+        time.sleep(0.1)
+        page.run()
+    assert not page.exception
+    found = page.table[len(page.table) - 4].value
+    assert found["estimated by"].tolist().count("least squares") == 2
+
+
+def test_own_embeddings_that_do_not_fit_name_the_row(page):
+    npz, labels = own_files()
+    page.run()
+    page.file_uploader("own_npz").set_value(("mine.npz", npz, "application/zip"))
+    page.file_uploader("own_labels").set_value(
+        ("mine.csv", labels + b"\nc1,s1,c1,s1", "text/csv")
+    ).run()
+    assert not page.exception
+    assert "200 embeddings and 201 rows" in said(page)
