@@ -1,4 +1,5 @@
 import hashlib
+import io
 from pathlib import Path
 
 import numpy as np
@@ -70,3 +71,16 @@ def checkpoint_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder / "open_clip_model.safetensors",
     )
     return folder
+
+
+def own_files() -> tuple[bytes, bytes]:
+    """200 scenes of 3 x 3 objects: sums of products, as a user's files."""
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(0, 3, (2, 200, 2))
+    tables = rng.standard_normal((2, 3, 24))
+    rows = sum(tables[0, side[:, 0]] * tables[1, side[:, 1]] for side in (first, second))
+    packed = io.BytesIO()
+    np.savez(packed, embeddings=rows + 0.01 * rng.standard_normal(rows.shape))
+    lines = ["colour_0,shape_0,colour_1,shape_1"]
+    lines += [f"c{a},s{b},c{c},s{d}" for (a, b), (c, d) in zip(first, second, strict=True)]
+    return packed.getvalue(), "\n".join(lines).encode()

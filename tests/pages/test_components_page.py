@@ -1,9 +1,7 @@
 """The page Components without a browser."""
 
-import io
 import time
 
-import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -11,13 +9,7 @@ from binding_core.composition import Composition
 from binding_core.encoders.controls import ControlEncoder
 from binding_core.links import ComposeView
 from binding_core.presets import PRESETS
-from tests.conftest import FakeEncoder
-
-
-@pytest.fixture(autouse=True)
-def own_folders(tmp_path, monkeypatch):
-    monkeypatch.setenv("CBE_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("CBE_DATA_DIR", str(tmp_path / "data"))
+from tests.conftest import FakeEncoder, own_files
 
 
 @pytest.fixture
@@ -116,19 +108,6 @@ def test_a_model_that_was_not_taken_apart_says_what_it_takes(page):
     assert not page.exception
     assert "has not been taken apart on this machine yet" in said(page)
     assert any(b.label == "Take it apart" for b in page.button)
-
-
-def own_files() -> tuple[bytes, bytes]:
-    """200 scenes of 3 x 3 objects: sums of products, as a user's files."""
-    rng = np.random.default_rng(0)
-    first, second = rng.integers(0, 3, (2, 200, 2))
-    tables = rng.standard_normal((2, 3, 24))
-    rows = sum(tables[0, side[:, 0]] * tables[1, side[:, 1]] for side in (first, second))
-    packed = io.BytesIO()
-    np.savez(packed, embeddings=rows + 0.01 * rng.standard_normal(rows.shape))
-    lines = ["colour_0,shape_0,colour_1,shape_1"]
-    lines += [f"c{a},s{b},c{c},s{d}" for (a, b), (c, d) in zip(first, second, strict=True)]
-    return packed.getvalue(), "\n".join(lines).encode()
 
 
 def test_own_embeddings_are_taken_apart(page):

@@ -10,6 +10,7 @@ from PIL import Image
 from binding_core.__main__ import main
 from binding_core.presets import DEFAULT_SCENE
 from binding_core.render import render
+from tests.conftest import own_files
 
 ROOT = Path(__file__).parents[2]
 
@@ -101,6 +102,33 @@ def test_it_runs_as_a_module_without_a_traceback():
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert done.stderr.startswith("There is no model")
+
+
+def test_decompose_prints_the_tables_of_a_model(capsys):
+    command = ["decompose", "--model", "control-product", "--scenes", "1200", "--modality", "text"]
+    assert main([*command, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["modality"] == "text"
+    assert found["n_scenes"] == 1200
+    assert {row["report"]["level"] for row in found["levels"]} == {"objects", "concepts"}
+    assert found["removal"][0]["name"] == "original"
+    assert found["edits"]["swap colour"]["found"]["n"] > 0
+
+
+def test_decompose_reads_embeddings_of_ones_own(tmp_path, capsys):
+    npz, labels = own_files()
+    (tmp_path / "e.npz").write_bytes(npz)
+    (tmp_path / "l.csv").write_bytes(labels)
+    command = ["decompose", "--embeddings", str(tmp_path / "e.npz")]
+    assert main([*command, "--labels", str(tmp_path / "l.csv")]) == 0
+    said = capsys.readouterr().out
+    assert "200 scenes" in said
+    assert "objects by least squares" in said
+    assert main(command) == 2
+    assert "need --labels" in capsys.readouterr().err
+    (tmp_path / "l.csv").write_bytes(labels + b"\nc1,s1,c1,s1")
+    assert main([*command, "--labels", str(tmp_path / "l.csv")]) == 2
+    assert "201 rows of labels" in capsys.readouterr().err
 
 
 def test_a_short_bundle_trains_and_publishes(tmp_path):
