@@ -7,6 +7,7 @@ import json
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from threading import Event, Thread
 from typing import NoReturn
@@ -71,6 +72,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     decompose.add_argument("--seed", type=_whole(0), default=0)
     decompose.add_argument("--json", action="store_true", help="print the tables as JSON")
     decompose.set_defaults(run=_decompose)
+
+    maps = commands.add_parser("map", help="project the embeddings of scenes, with a control")
+    maps.add_argument("--model", metavar="ID")
+    maps.add_argument("--bundled", action="store_true", help="write what the app ships")
+    maps.add_argument("--sides", choices=["image", "text", "both"], default="image")
+    maps.add_argument("--method", choices=["pca", "umap", "mds"], default="pca")
+    maps.add_argument("--dimensions", type=int, choices=[2, 3], default=2)
+    maps.add_argument("--scenes", type=_whole(10), help="a sample of so many; else the default")
+    maps.add_argument("--seed", type=_whole(0), default=0)
+    maps.add_argument("-o", "--output", type=Path, metavar="CSV", help="points and captions")
+    maps.set_defaults(run=_map)
 
     bundle = commands.add_parser("bundle", help="train the bundled models anew (under 90 minutes)")
     bundle.add_argument("--out", type=Path, help="folder for the models (default assets/models)")
@@ -236,6 +248,39 @@ def _decompose(options: argparse.Namespace) -> int:
         print(f"{row.name:28} concepts {row.concepts}; objects {row.objects}")
     for name, edit in found.edits.items():
         print(f"{name:28} found {edit.found}; objects {edit.objects}")
+    return 0
+
+
+def _map(options: argparse.Namespace) -> int:
+    from binding_core.encoders import BUNDLED_IDS, load
+    from binding_core.export import map_csv
+    from binding_core.geometry.projection import METHODS
+    from binding_core.geometry.quadruple_store import DEFAULT, draw_quadruple
+    from binding_core.geometry.scene_map import SHIPPED, SceneSet, draw_map
+
+    if options.bundled:
+        for encoder in map(load, BUNDLED_IDS):
+            for sides in ("image", "text", "both"):
+                for way in product(METHODS, (2, 3)):
+                    how = dict(zip(("method", "dimensions"), way, strict=True))
+                    draw_map(encoder, settings=SceneSet(sides=sides), folder=SHIPPED, **how)
+            for modality in ("image", "text"):
+                pairs = dict(zip(("colours", "shapes"), DEFAULT, strict=True))
+                draw_quadruple(encoder, modality=modality, folder=SHIPPED, **pairs)
+        return 0
+    if not options.model:
+        raise UserError("A map needs --model, or --bundled for those that the app ships.")
+    sample = {"drawn": "sample", "n": options.scenes} if options.scenes else {}
+    settings = SceneSet(sides=options.sides, seed=options.seed, **sample)
+    way = {"method": options.method, "dimensions": options.dimensions}
+    drawn = draw_map(load(options.model), settings=settings, **way)
+    shown = drawn.projections[options.method, options.dimensions]
+    print(
+        f"{options.method}, {len(shown.rows)} points: trustworthiness {shown.trustworthiness}, "
+        f"of random vectors {shown.control.trustworthiness if shown.control else None}"
+    )
+    if options.output:
+        options.output.write_bytes(map_csv(drawn, **way))
     return 0
 
 
