@@ -253,7 +253,7 @@ def _decompose(options: argparse.Namespace) -> int:
 
 def _map(options: argparse.Namespace) -> int:
     from binding_core.encoders import BUNDLED_IDS, load
-    from binding_core.export import map_csv
+    from binding_core.geometry.map_export import map_csv
     from binding_core.geometry.projection import METHODS
     from binding_core.geometry.quadruple_store import DEFAULT, draw_quadruple
     from binding_core.geometry.scene_map import SHIPPED, SceneSet, draw_map

@@ -3,10 +3,10 @@
 import streamlit as st
 
 from pages._components.choice import chosen_model, chosen_scene
+from pages._components.model import report_of
 from pages._components.own import own_section
 from pages._components.scene import scene_section
 from pages._components.tables import remainder_section, tables_section
-from pages._components.work import report_of
 from pages._shared.chrome import footer, lead, meaning, through_app
 
 through_app()

@@ -9,18 +9,15 @@ import altair as alt
 import numpy as np
 
 from binding_core.agreement.measures import Share
-from binding_core.captions import caption
-from binding_core.figures.verdict import picture_tag
+from binding_core.figures.thumbnails import thumbnail_row
 from binding_core.geometry.edits import EditReport
 from binding_core.geometry.one_scene import Looked, Part
 from binding_core.geometry.remainder import RemainderReport
 from binding_core.geometry.removal import RemovalRow
 from binding_core.geometry.report import LevelRow
-from binding_core.render import render
 
 ROW = 34  # pixels a bar
 PADDING = 22  # pixels that the chart keeps free above and below
-THUMBNAIL = 96
 ON, OFF = "#3b76af", "#9aa3ab"
 SEEN_MARKS = {"seen": "circle", "unseen": "diamond", "all": "square"}
 NOT_AVAILABLE = "not available"
@@ -90,7 +87,7 @@ def parts_chart(
     return (bars + numbers).properties(height=ROW * len(rows) + PADDING)
 
 
-def looked_block(looked: Looked, *, objects: Sequence[tuple[str, ...]]) -> str:
+def looked_block(looked: Looked) -> str:
     """What is read out of what is left, and the nearest scenes, as HTML."""
     ranks = [
         *(f"{' '.join(words)} {rank}" for words, rank in looked.object_ranks.items()),
@@ -107,20 +104,16 @@ def looked_block(looked: Looked, *, objects: Sequence[tuple[str, ...]]) -> str:
             ),
         )
     )
-    nearest = "".join(
-        f'<figure class="near{" wanted" if near.wanted else ""}" '
-        f'data-caption="{escape(caption(near.scene))}">'
-        f"{picture_tag(render(near.scene, size=THUMBNAIL), alt=caption(near.scene))}"
-        f"<figcaption>{escape(caption(near.scene))} <b>{near.similarity:.2f}</b></figcaption>"
-        "</figure>"
-        for near in looked.nearest
+    nearest = thumbnail_row(
+        [(near.scene, near.similarity) for near in looked.nearest],
+        marked={i for i, near in enumerate(looked.nearest) if near.wanted},
     )
     read = ", ".join(" ".join(words) for words in looked.top_objects)
     return (
         f'<article class="looked"><p class="facts">{facts}</p>'
         f'<p class="read">The probe reads: <b>{escape(read)}</b>. '
         f"<small>Ranks of what is looked for: {escape(', '.join(ranks))}.</small></p>"
-        f'<h4>Nearest of {looked.n_bank} scenes</h4><div class="nearest">{nearest}</div></article>'
+        f"<h4>Nearest of {looked.n_bank} scenes</h4>{nearest}</article>"
     )
 
 

@@ -23,8 +23,8 @@ from binding_core.geometry.report import (
 )
 from binding_core.geometry.scene_table import SceneTable
 from pages._components.tables import tables
-from pages._components.work import Report, progress, works
 from pages._shared.chrome import notice
+from pages._shared.works import Report, progress, works
 
 MEGABYTE = 2**20
 
@@ -85,6 +85,7 @@ def _taken_apart(table: SceneTable) -> None:
             "Take them apart",
             on_click=works().begin,
             args=(key, partial(_take_apart, table)),
+            kwargs={"kind": "components"},
             icon=":material/stacked_bar_chart:",
         )
         return

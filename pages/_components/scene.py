@@ -17,7 +17,7 @@ from binding_core.figures.verdict import picture_tag
 from binding_core.geometry.one_scene import Instruments, Part, exchange, look, summed, take_apart
 from binding_core.render import render
 from binding_core.scenes import Scene
-from pages._components.work import instruments_of
+from pages._components.model import instruments_of
 from pages._shared.chrome import notice
 from pages._shared.encoders import encoder
 
@@ -99,7 +99,7 @@ def _stage(card: ModelCard, instruments: Instruments, scene: Scene, embedding: n
             also=also,
             without=without,
         )
-        st.html(looked_block(looked, objects=new))
+        st.html(looked_block(looked))
         if new != objects and looked.found_at:
             what = f"“{' and '.join(' '.join(words) for words in new)}”"
             st.markdown(f"The scene of {what} is number **{looked.found_at}** of {looked.n_bank}.")

@@ -1,0 +1,1 @@
+"""The page Map, part by part."""
