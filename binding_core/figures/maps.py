@@ -191,7 +191,8 @@ def _markers(
         mode="markers",
         name=name,
         marker={"size": 7 if flat else 4, "line": {"width": 0.5, "color": GREY}, **marker},
-        customdata=None if ids is None else np.array(ids)[:, None],
+        # Lists: of an array's rows Streamlit hands back something that is no row.
+        customdata=None if ids is None else [[int(i)] for i in ids],
         hovertext=words,
         hovertemplate="%{hovertext}<extra></extra>" if words else None,
     )

@@ -49,7 +49,7 @@ def chosen_model() -> ModelCard:
         index=list(cards).index(DEFAULT_MODEL),
         format_func=lambda i: cards[i].name,
         key="mapped",
-        width=240,
+        width=200,
         **LINKED,
     )
     return cards[model_id]
@@ -65,11 +65,11 @@ def chosen_look() -> Look:
         list(COLOURS),
         format_func=COLOURS.get,
         key="map_colour",
-        width=230,
+        width=210,
         **LINKED,
     )
     lines = st.selectbox(
-        "Lines", list(LINES), format_func=LINES.get, key="map_lines", width=170, **LINKED
+        "Lines", list(LINES), format_func=LINES.get, key="map_lines", width=150, **LINKED
     )
     return Look(sides, method, int(flat), colour_by, lines)
 

@@ -11,7 +11,7 @@ import streamlit as st
 from binding_core.captions import caption
 from binding_core.encoders.protocol import Encoder, ModelCard
 from binding_core.errors import UserError
-from binding_core.figures.maps import CURRENT, MapRows, figure_html, map_figure
+from binding_core.figures.maps import MapRows, figure_html, map_figure
 from binding_core.figures.thumbnails import thumbnail_row
 from binding_core.geometry.map_export import map_csv, map_npz
 from binding_core.geometry.projection import Placement, nearest, place
@@ -19,7 +19,7 @@ from binding_core.geometry.scene_map import SceneMap, SceneSet, draw_map, find_m
 from binding_core.geometry.scene_table import embed_scenes
 from binding_core.links import encode_scene
 from binding_core.scenes import Scene
-from pages._map.choice import METHODS, Look
+from pages._map.choice import COLOURS, METHODS, Look
 from pages._shared.chrome import notice
 from pages._shared.encoders import encoder
 from pages._shared.works import Report, progress, works
@@ -114,7 +114,7 @@ def stage(card: ModelCard, drawn: SceneMap, look: Look) -> None:
             selection_mode=("points", "box", "lasso"),
             config={"displaylogo": False, "scrollZoom": True},
             alt=f"{METHODS[look.method]} of {len(shown.rows)} scenes of {card.name}, coloured by "
-            f"{look.colour_by}",
+            f"{COLOURS[look.colour_by]}",
         )
         _trust(drawn, look)
     with right:
@@ -139,7 +139,10 @@ def _placed(card: ModelCard, drawn: SceneMap, look: Look) -> Placement | None:
         notice(str(error))
         return None
     shown = drawn.projections[look.method, look.dimensions]
-    return place(shown, drawn.embeddings, own.embeddings[0])
+    placed = place(shown, drawn.embeddings, own.embeddings[0])
+    if placed.approximate:
+        st.caption("Its place is a mean over its neighbours', hence approximate.")
+    return placed
 
 
 def _trust(drawn: SceneMap, look: Look) -> None:
@@ -147,22 +150,17 @@ def _trust(drawn: SceneMap, look: Look) -> None:
     control = shown.control.trustworthiness if shown.control else None
     told = "not available" if shown.trustworthiness is None else f"{shown.trustworthiness:.2f}"
     noise = "not available" if control is None else f"{control:.2f}"
-    gap = ""
-    if found := drawn.gap():
-        gap = (
-            f" The modality gap is {found.length:.2f} long; a picture's cosine with its own "
-            f"caption is {found.paired_cosine:.2f} on average"
-            + (
-                "."
-                if found.unpaired_cosine is None
-                else f", {found.unpaired_cosine:.2f} with others."
-            )
-        )
     st.caption(
         f"Trustworthiness **{told}**, of random vectors **{noise}**, on {shown.trust_rows} "
-        f"points; seed {shown.seed}. {shown.note}{gap} {CURRENT.capitalize()} is placed between "
-        "its neighbours by UMAP and MDS, which is approximate."
+        f"points; seed {shown.seed}. {shown.note}"
     )
+    if gap := drawn.gap():
+        others = gap.unpaired_cosine
+        st.caption(
+            f"The modality gap is **{gap.length:.2f}** long. A picture's cosine with its own "
+            f"caption is {gap.paired_cosine:.2f} on average"
+            + ("." if others is None else f", with others {others:.2f}; n = {gap.n}.")
+        )
 
 
 def _chosen(drawn: SceneMap, points: Sequence[int], words: Sequence[str]) -> None:

@@ -84,10 +84,11 @@ def test_the_scene_of_compose_is_offered_when_it_has_two_objects(page):
 
 
 def test_text_and_objects_are_a_choice_and_in_the_link(page):
-    page.query_params["taken_side"] = "text"
+    page.query_params["taken_side"] = "the caption"
     page.query_params["taken_into"] = "objects"
     page.run()
     assert not page.exception
+    assert page.session_state.taken_side == "text"
     assert [box.label for box in page.checkbox] == ["mean", "red square", "blue circle", "rest"]
 
 
