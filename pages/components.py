@@ -2,11 +2,12 @@
 
 import streamlit as st
 
-from pages._components.choice import chosen_model, chosen_scene
+from pages._components.choice import chosen_scene, chosen_side
 from pages._components.model import report_of
 from pages._components.own import own_section
 from pages._components.scene import scene_section
 from pages._components.tables import remainder_section, tables_section
+from pages._shared.choice import chosen_model
 from pages._shared.chrome import footer, lead, meaning, through_app
 
 through_app()
@@ -16,7 +17,8 @@ lead(
     "put another object's in its place, and see what can still be read and which scenes are near.",
 )
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    card, modality = chosen_model()
+    card = chosen_model(key="taken_apart", width=320)
+    modality = chosen_side()
     scene = chosen_scene()
 report = report_of(card)
 if report:

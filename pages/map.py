@@ -2,10 +2,11 @@
 
 import streamlit as st
 
-from pages._map.choice import chosen_look, chosen_model, chosen_set
+from pages._map.choice import chosen_look, chosen_set
 from pages._map.points import map_of, stage
 from pages._map.quadruple import quadruple_section
 from pages._map.views import named_views
+from pages._shared.choice import chosen_model
 from pages._shared.chrome import footer, lead, meaning, through_app
 
 through_app()
@@ -15,7 +16,7 @@ lead(
     "them. Where a model binds they lie apart; where it does not, they lie on each other.",
 )
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    card = chosen_model()
+    card = chosen_model(key="mapped", width=200)
     look = chosen_look()
 settings = chosen_set(look.sides)
 if settings and (drawn := map_of(card, settings, look)):

@@ -1,33 +1,19 @@
-"""Which model, which of its sides, and which scene is taken apart."""
+"""Which side of a model, and which scene, is taken apart."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from binding_core.encoders.protocol import ModelCard
 from binding_core.presets import PRESETS
 from binding_core.scenes import Scene
-from pages._shared.encoders import usable_cards
 
-DEFAULT_MODEL = "high-coverage"
 ON_STAGE = "The scene on Compose"
 PLACES = 2  # components are fitted on scenes of two objects
 
 
-def chosen_model() -> tuple[ModelCard, str]:
-    """The model's card, and "image" or "text"."""
-    cards = usable_cards()
-    model_id = st.selectbox(
-        "Model",
-        list(cards),
-        index=list(cards).index(DEFAULT_MODEL),
-        format_func=lambda i: cards[i].name,
-        key="taken_apart",
-        bind="query-params",
-        persist_state="session",
-        width=320,
-    )
-    modality = st.segmented_control(
+def chosen_side() -> str:
+    """What is taken apart: "image" or "text"."""
+    return st.segmented_control(
         "What it embeds",
         ["image", "text"],
         default="image",
@@ -37,7 +23,6 @@ def chosen_model() -> tuple[ModelCard, str]:
         bind="query-params",
         persist_state="session",
     )
-    return cards[model_id], modality
 
 
 def chosen_scene() -> Scene:

@@ -1,4 +1,4 @@
-"""Which model, which scenes, which projection: all of it in the link."""
+"""Which scenes, which projection, which look: all of it in the link."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ import streamlit as st
 from pydantic import ValidationError
 
 from binding_core.concepts import BUNDLED_SPACE
-from binding_core.encoders.protocol import ModelCard
 from binding_core.errors import UserError
 from binding_core.geometry.scene_map import MAX_MAPPED, SceneSet
 from pages._shared.chrome import notice
-from pages._shared.encoders import usable_cards
 
-DEFAULT_MODEL = "high-coverage"
 METHODS = {"pca": "PCA", "umap": "UMAP", "mds": "MDS"}
 SIDES = {"image": "pictures", "text": "captions", "both": "both"}
 COLOURS = {
@@ -38,21 +35,6 @@ class Look:
     dimensions: int
     colour_by: str
     lines: str
-
-
-def chosen_model() -> ModelCard:
-    """The model's card."""
-    cards = usable_cards()
-    model_id = st.selectbox(
-        "Model",
-        list(cards),
-        index=list(cards).index(DEFAULT_MODEL),
-        format_func=lambda i: cards[i].name,
-        key="mapped",
-        width=200,
-        **LINKED,
-    )
-    return cards[model_id]
 
 
 def chosen_look() -> Look:
