@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages._map.choice import chosen_look, chosen_set
+from pages._map.own import own_section
 from pages._map.points import map_of, stage
 from pages._map.quadruple import quadruple_section
 from pages._map.views import named_views
@@ -31,4 +32,5 @@ meaning(
 )
 quadruple_section(card)
 named_views()
+own_section()
 footer()

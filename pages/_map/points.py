@@ -20,6 +20,7 @@ from binding_core.geometry.scene_table import embed_scenes
 from binding_core.links import encode_scene
 from binding_core.scenes import Scene
 from pages._map.choice import COLOURS, METHODS, Look
+from pages._map.trust import trust
 from pages._shared.chrome import notice
 from pages._shared.encoders import encoder
 from pages._shared.works import Report, progress, works
@@ -116,7 +117,8 @@ def stage(card: ModelCard, drawn: SceneMap, look: Look) -> None:
             alt=f"{METHODS[look.method]} of {len(shown.rows)} scenes of {card.name}, coloured by "
             f"{COLOURS[look.colour_by]}",
         )
-        _trust(drawn, look)
+        trust(shown)
+        _gap(drawn)
     with right:
         points = [
             int(point["customdata"][0])
@@ -145,15 +147,7 @@ def _placed(card: ModelCard, drawn: SceneMap, look: Look) -> Placement | None:
     return placed
 
 
-def _trust(drawn: SceneMap, look: Look) -> None:
-    shown = drawn.projections[look.method, look.dimensions]
-    control = shown.control.trustworthiness if shown.control else None
-    told = "not available" if shown.trustworthiness is None else f"{shown.trustworthiness:.2f}"
-    noise = "not available" if control is None else f"{control:.2f}"
-    st.caption(
-        f"Trustworthiness **{told}**, of random vectors **{noise}**, on {shown.trust_rows} "
-        f"points; seed {shown.seed}. {shown.note}"
-    )
+def _gap(drawn: SceneMap) -> None:
     if gap := drawn.gap():
         others = gap.unpaired_cosine
         st.caption(

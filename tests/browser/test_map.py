@@ -50,14 +50,21 @@ def test_a_point_is_chosen_and_opened_in_compose(new_page, server, picture):
     assert words - {"a", "an"} == shown - {"a", "an"}
 
 
-def test_a_box_chooses_many(new_page, server):
+@pytest.mark.parametrize("tool", ["Box Select", "Lasso Select"])
+def test_box_and_lasso_choose_many(new_page, server, tool):
     page = ready(new_page(f"{server}/map"))
     box = page.locator(f"{PLOT} .nsewdrag").first.bounding_box()
+    left, right = box["x"] + 5, box["x"] + box["width"] - 5
+    top, bottom = box["y"] + 5, box["y"] + box["height"] - 5
     page.locator(PLOT).hover()
-    page.locator(f"{PLOT} .modebar-btn[data-title='Box Select']").click()
-    page.mouse.move(box["x"] + 5, box["y"] + 5)
+    page.locator(f"{PLOT} .modebar-btn[data-title='{tool}']").click()
+    page.mouse.move(left, top)
     page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] - 5, box["y"] + box["height"] - 5, steps=8)
+    corners = [(right, bottom)]
+    if tool == "Lasso Select":
+        corners = [(right, top), (right, bottom), (left, bottom), (left, top)]
+    for corner in corners:
+        page.mouse.move(*corner, steps=8)
     page.mouse.up()
     expect(page.get_by_text("160 chosen, 8 shown")).to_be_visible()
     expect(page.locator(".near")).to_have_count(8 + 4)

@@ -11,6 +11,7 @@ from binding_core.geometry.map_views import list_views
 from binding_core.links import ComposeView
 from binding_core.presets import DEFAULT_SCENE
 from pages._map.choice import COLOURS
+from tests.conftest import own_files
 
 
 @pytest.fixture
@@ -129,3 +130,19 @@ def test_a_broken_link_falls_back(page):
     page.run()
     assert not page.exception
     assert page.selectbox("mapped").value == "high-coverage"
+
+
+def test_own_embeddings_are_mapped(page):
+    npz, labels = own_files()
+    page.run()
+    page.file_uploader("own_map_npz").set_value(("mine.npz", npz, "application/zip"))
+    page.file_uploader("own_map_labels").set_value(("mine.csv", labels, "text/csv")).run()
+    assert "200 scenes of 2 objects; values: 3 of colour, 3 of shape" in said(page)
+    charts = len(page.get("plotly_chart"))
+    page.button("own_map_draw").click()
+    settled(page, lambda: len(page.get("plotly_chart")) > charts)
+    assert not page.exception
+    assert "on 200 points" in said(page)
+    page.selectbox("own_map_colour").select_index(2).run()
+    assert not page.exception
+    assert len(page.get("plotly_chart")) > charts
