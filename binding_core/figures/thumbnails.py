@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from html import escape
 
 from binding_core.captions import caption
@@ -21,9 +22,14 @@ def thumbnail_row(
     for i, (scene, similarity) in enumerate(scenes):
         told = escape(caption(scene))
         number = "" if similarity is None else f" <b>{similarity:.2f}</b>"
-        picture = picture_tag(render(scene, size=THUMBNAIL), alt=caption(scene))
         figures.append(
             f'<figure class="near{" wanted" if i in marked else ""}" data-caption="{told}">'
-            f"{picture}<figcaption>{told}{number}</figcaption></figure>"
+            f"{_picture(scene)}<figcaption>{told}{number}</figcaption></figure>"
         )
     return f'<div class="nearest">{"".join(figures)}</div>'
+
+
+@lru_cache(maxsize=2000)
+def _picture(scene: Scene) -> str:
+    # The same neighbours come again and again, and a page waits for them at every click.
+    return picture_tag(render(scene, size=THUMBNAIL), alt=caption(scene))

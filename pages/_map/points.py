@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Event
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -24,6 +25,9 @@ from pages._map.trust import trust
 from pages._shared.chrome import notice
 from pages._shared.encoders import encoder
 from pages._shared.works import Report, progress, works
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 SHOWN = 8  # chosen scenes with a thumbnail
 NEIGHBOURS = 4
@@ -83,31 +87,46 @@ def _words(settings: str, *, _drawn: SceneMap) -> list[str]:
     return told * len(_drawn.tables)
 
 
+def _figure(
+    card: ModelCard, drawn: SceneMap, look: Look, *, own: Placement | None, template: str
+) -> go.Figure:
+    of = (drawn.settings.model_dump_json(), drawn.fingerprint)
+    known = {"_drawn": drawn, "_card": card}
+    seen = _labels(*of, "seen", **known) if card.train_objects else None
+    figure = map_figure(
+        drawn.projections[look.method, look.dimensions],
+        MapRows(
+            ids=range(len(drawn)),
+            labels=_labels(*of, look.colour_by, **known),
+            forms=drawn.forms,
+            seen=seen,
+            words=_words(of[0], _drawn=drawn),
+        ),
+        links=_links(*of, look.lines, _drawn=drawn),
+        link_name={"swap": "to the swap", "caption": "to the caption"}.get(look.lines, ""),
+        current=own,
+        template=template,
+    )
+    return figure.update_layout(height=HEIGHT, legend={"orientation": "h", "y": -0.02})
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _kept_figure(of: tuple, *, _make: Callable[[], go.Figure]) -> go.Figure:
+    # A click asks for the very same figure again, and one of 10,000 points takes half a second.
+    return _make()
+
+
 def stage(card: ModelCard, drawn: SceneMap, look: Look) -> None:
     """The map on the left, what is chosen on it on the right; a click redraws no more."""
     left, right = st.columns([7, 5], gap="large")
     text, shown = drawn.settings.model_dump_json(), drawn.projections[look.method, look.dimensions]
-    of = (text, drawn.fingerprint)
     words = _words(text, _drawn=drawn)
-    seen = _labels(*of, "seen", _drawn=drawn, _card=card) if card.train_objects else None
-    rows = MapRows(
-        ids=range(len(drawn)),
-        labels=_labels(*of, look.colour_by, _drawn=drawn, _card=card),
-        forms=drawn.forms,
-        seen=seen,
-        words=words,
-    )
     with left:
         own = _placed(card, drawn, look)
-        figure = map_figure(
-            shown,
-            rows,
-            links=_links(*of, look.lines, _drawn=drawn),
-            link_name={"swap": "to the swap", "caption": "to the caption"}.get(look.lines, ""),
-            current=own,
-            template="plotly_dark" if st.context.theme.type == "dark" else "plotly_white",
-        )
-        figure.update_layout(height=HEIGHT, legend={"orientation": "h", "y": -0.02})
+        template = "plotly_dark" if st.context.theme.type == "dark" else "plotly_white"
+        make = partial(_figure, card, drawn, look, own=own, template=template)
+        of = (text, drawn.fingerprint, *vars(look).values(), template)
+        figure = make() if own else _kept_figure(of, _make=make)
         chosen = st.plotly_chart(
             figure,
             key="map_chart",
