@@ -89,6 +89,8 @@ def compare(
     leave it, and putting them back thins their spectrum: unrelated tables then look alike.
     None with fewer than four objects, or when either side's are all alike.
     """
+    from threadpoolctl import threadpool_limits
+
     rows = np.flatnonzero(among)
     if len(rows) < FEWEST or any(
         (_about_mean(x[rows]) ** 2).sum() <= NOTHING * (x**2).sum() for x in (a, b)
@@ -98,10 +100,11 @@ def compare(
     a, inner, seen = compact(a)[rows], compact(basis.T @ b), basis[rows]
     found = {name: measure(a, b[rows]) for name, measure in MEASURES.items()}
     drawn: dict[Measure, list[float]] = {name: [] for name in MEASURES}
-    for _ in range(rotations):
-        turned = seen @ (random_rotation(basis.shape[1], rng) @ inner)
-        for name, measure in MEASURES.items():
-            drawn[name].append(measure(a, turned))
+    with threadpool_limits(1, user_api="blas"):  # sooner by one core, as in a probe's fit
+        for _ in range(rotations):
+            turned = seen @ (random_rotation(basis.shape[1], rng) @ inner)
+            for name, measure in MEASURES.items():
+                drawn[name].append(measure(a, turned))
     return tuple(
         Likeness(
             measure=name,

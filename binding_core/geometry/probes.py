@@ -180,6 +180,7 @@ def _fit(table: SceneTable, *, target: Target, shrinkage: float) -> Probe:
     """
     from sklearn.covariance import empirical_covariance, shrunk_covariance
     from sklearn.neural_network import MLPClassifier
+    from threadpoolctl import threadpool_limits
 
     embeddings, held = table.embeddings.astype(np.float64), present(table, target)
     weights = np.zeros((embeddings.shape[1], held.shape[1]))
@@ -198,7 +199,11 @@ def _fit(table: SceneTable, *, target: Target, shrinkage: float) -> Probe:
             tol=TOLERANCE,
             max_iter=1000,
             random_state=0,
-        ).fit((embeddings - mean) @ whitening, held[:, known])
+        )
+        # Matrices this small are multiplied sooner by one core: two of them mostly wait for each
+        # other, five times as long where another job has one of the cores.
+        with threadpool_limits(1, user_api="blas"):
+            network.fit((embeddings - mean) @ whitening, held[:, known])
         weights[:, known] = whitening @ network.coefs_[0]
         bias[known] = network.intercepts_[0] - mean @ weights[:, known]
     return Probe(
