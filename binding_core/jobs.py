@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Event, Lock, Thread
 from typing import Literal
@@ -26,6 +29,19 @@ class Snapshot:
     def share(self) -> float:
         """The share that is done, 0 to 1."""
         return min(1.0, self.done / self.total) if self.total else 0.0
+
+
+LOW_PRIORITY = 10  # of 19
+
+
+def step_back(process: subprocess.Popen) -> None:
+    """Let the app go first where both want a core; what the process starts later follows it.
+
+    On a machine with a core to spare the process is as fast as ever.
+    """
+    if hasattr(os, "setpriority"):
+        with suppress(OSError):  # it may have ended already
+            os.setpriority(os.PRIO_PROCESS, process.pid, LOW_PRIORITY)
 
 
 Work = Callable[[Event, Callable[[int, int], None]], bool]

@@ -12,7 +12,7 @@ import json
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from threading import Event, Lock
 from typing import Annotated, Literal, get_args
@@ -67,27 +67,32 @@ class SceneSet(BaseModel):
 
     def scenes(self) -> tuple[Scene, ...]:
         """The scenes, the same each time; UserError when there are too many."""
-        if self.drawn == "sample":
-            found = sampled_scenes(n=self.n, n_objects=self.n_objects, seed=self.seed)
-        else:
-            found = factorial_scenes(
-                colours=self.colours,
-                shapes=self.shapes,
-                n_objects=self.n_objects,
-                per_combination=self.draws,
-                seed=self.seed,
-            )
-        if len(found) * len(self.modalities) > MAX_MAPPED:
-            raise UserError(
-                f"Pictures and captions of {len(found):,} scenes are more than {MAX_MAPPED:,} "
-                "points; choose fewer scenes, or one of the two."
-            )
-        return found
+        return _scenes(self)
 
     @property
     def modalities(self) -> tuple[Modality, ...]:
         """What is embedded, pictures first."""
         return get_args(Modality) if self.sides == "both" else (self.sides,)
+
+
+@lru_cache(maxsize=4)  # a page asks for them at every click, and 10,000 take a second to draw
+def _scenes(settings: SceneSet) -> tuple[Scene, ...]:
+    if settings.drawn == "sample":
+        found = sampled_scenes(n=settings.n, n_objects=settings.n_objects, seed=settings.seed)
+    else:
+        found = factorial_scenes(
+            colours=settings.colours,
+            shapes=settings.shapes,
+            n_objects=settings.n_objects,
+            per_combination=settings.draws,
+            seed=settings.seed,
+        )
+    if len(found) * len(settings.modalities) > MAX_MAPPED:
+        raise UserError(
+            f"Pictures and captions of {len(found):,} scenes are more than {MAX_MAPPED:,} points; "
+            "choose fewer scenes, or one of the two."
+        )
+    return found
 
 
 @dataclass(frozen=True)

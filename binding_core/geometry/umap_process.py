@@ -19,6 +19,7 @@ from typing import IO
 import numpy as np
 
 from binding_core.errors import UserError
+from binding_core.jobs import step_back
 
 EPOCHS = 500  # UMAP's own choice for up to 10,000 rows
 NEIGHBOURS = 15  # UMAP's own choice
@@ -73,6 +74,7 @@ def _run_worker(arguments: list[str | Path], *, log: Path, stop: Event, report: 
             cwd=Path(__file__).parents[2],
             env={**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"},
         ) as process:
+            step_back(process)
             reader = Thread(target=_pass_on, args=(process.stdout, report), daemon=True)
             reader.start()
             try:

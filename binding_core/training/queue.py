@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Condition, Thread
 
 from binding_core.errors import UserError
+from binding_core.jobs import step_back
 from binding_core.training.runs import Run
 from binding_core.training.sweeps import SWEEP_NAME, Sweep
 
@@ -132,6 +133,7 @@ class WorkQueue:
                     stderr=log,
                     env={**os.environ, "OMP_NUM_THREADS": "1"},  # leaves a core to the app
                 )
+            step_back(process)
             with self._changed:
                 entry.process = process
                 if entry.stopped:

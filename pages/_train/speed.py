@@ -11,7 +11,7 @@ from threading import Event
 
 import streamlit as st
 
-from binding_core.jobs import Job
+from binding_core.jobs import Job, step_back
 from binding_core.training.presets import RUN_PRESETS
 
 LOOK_EVERY = 1.0  # seconds
@@ -31,6 +31,7 @@ class Speeds:
             env={**os.environ, "OMP_NUM_THREADS": "1"},  # as it will be trained
             text=True,
         ) as process:
+            step_back(process)
             for line in process.stdout:
                 row = json.loads(line)
                 self.seconds[row["preset"]] = row["seconds"]
