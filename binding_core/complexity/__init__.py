@@ -1,0 +1,1 @@
+"""How complicated is a binding function: what simple form reproduces it on held-out objects?"""
