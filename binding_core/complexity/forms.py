@@ -24,9 +24,10 @@ from binding_core.geometry.scene_table import SceneTable
 Form = Literal["additive", "object product", "global product"]
 Tables = Literal["shared", "by place"]
 RANKS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-PENALTIES = (0.05, 0.1, 0.2)
+PENALTIES = (0.1, 0.2, 0.4)
 PAIR_PENALTY = 0.1  # scenes' worth: how far a pair of concepts in few scenes is held back
-INNER_SHARE = 0.25  # of the training objects, by which rank and penalty are chosen
+INNER_SHARE = 0.3  # of the training objects, by which rank and penalty are chosen
+FEWEST_JUDGED = 10  # scenes of those alone, below which nothing can be chosen
 
 
 @dataclass(frozen=True)
@@ -193,8 +194,11 @@ def choose(
     kept_out = inner_objects(table, seed=seed)
     if kept_out is None:
         return []
-    holds = kept_out[table.objects].any(axis=1)
-    fitted, judged = table.rows(~holds), table.rows(holds)
+    held = kept_out[table.objects]
+    # Mixed scenes are neither: of these a fit that knows its own objects by heart explains half.
+    fitted, judged = table.rows(~held.any(axis=1)), table.rows(held.all(axis=1))
+    if len(judged) < FEWEST_JUDGED:
+        return []
     prepared, choices = prepare(fitted, form=form, tables=tables), []
     for rank in ranks:
         tried = []
