@@ -100,6 +100,12 @@ class OpenClipEncoder:
         return digest.hexdigest()[:16]
 
     @property
+    def picture_size(self) -> int:
+        """Pixels a side that the network takes; larger pictures are made smaller first."""
+        size = self._config["model_cfg"]["vision_cfg"].get("image_size", 224)
+        return int(min(size) if isinstance(size, list) else size)
+
+    @property
     def loaded(self) -> bool:
         """Whether the weights are in memory, so that an embedding comes at once."""
         return "_model" in self.__dict__

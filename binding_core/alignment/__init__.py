@@ -1,0 +1,1 @@
+"""Do a model's pictures and captions agree, and can one linear map make them?"""
