@@ -84,6 +84,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     maps.add_argument("-o", "--output", type=Path, metavar="CSV", help="points and captions")
     maps.set_defaults(run=_map)
 
+    agreement = commands.add_parser("agreement", help="do pictures and captions agree?")
+    agreement.add_argument("--models", metavar="A,B", required=True, help="ids, as “models” lists")
+    agreement.add_argument("--scenes", type=_whole(40), default=2000)
+    agreement.add_argument("--seed", type=_whole(0), default=0)
+    agreement.add_argument("--fresh", action="store_true", help="measure again what is kept")
+    agreement.add_argument("--ship", action="store_true", help="write what the app ships")
+    agreement.add_argument("--json", action="store_true", help="print all as JSON")
+    agreement.set_defaults(run=_agreement)
+
+    document = commands.add_parser("report", help="agreement of models as one HTML document")
+    document.add_argument("--models", metavar="A,B", required=True)
+    document.add_argument("-o", "--output", type=Path, required=True)
+    document.set_defaults(run=_report)
+
     bundle = commands.add_parser("bundle", help="train the bundled models anew (under 90 minutes)")
     bundle.add_argument("--out", type=Path, help="folder for the models (default assets/models)")
     bundle.add_argument("--only", nargs="+", help="ids of the models to train (default all)")
@@ -405,6 +419,63 @@ def _sweep(options: argparse.Namespace) -> int:
     elif not options.guarded:
         sys.stderr.write(f"{sweep.folder}: {'done' if finished else 'stopped; it can go on'}\n")
     return 0 if finished else 130
+
+
+def _cards_of(text: str) -> list:
+    """The cards of models named with commas between; UserError names one that is not there."""
+    from binding_core.encoders import card
+
+    return [card(model_id.strip()) for model_id in text.split(",") if model_id.strip()]
+
+
+def _agreement(options: argparse.Namespace) -> int:
+    from binding_core.alignment.report import agreement_json, agreement_of, keep_agreement
+    from binding_core.encoders import load
+
+    found = []
+    for card in _cards_of(options.models):
+        measured = agreement_of(
+            load(card.id),
+            card=card,
+            n_scenes=options.scenes,
+            seed=options.seed,
+            fresh=options.fresh or options.ship,
+        )
+        if options.ship:
+            keep_agreement(measured, shipped=True)
+        found.append(measured)
+    if options.json:
+        print(json.dumps([json.loads(agreement_json(report)) for report in found], indent=1))
+        return 0
+    for report in found:
+        print(
+            f"{report.model} {report.fingerprint}, {report.n_scenes:,} scenes, seed {report.seed}"
+        )
+        for row in report.swaps:
+            print(f"  swap {row.concept}, {row.n_objects} objects, {row.part}: {row.accuracy}")
+        for row in report.retrieval:
+            print(f"  {row.direction}, {row.n_objects} objects: {row.correct}")
+            print(f"    swapped first: {row.swapped_first}")
+        for row in report.recognition:
+            print(f"  {row.where}: objects {row.objects}; concepts {row.concepts}")
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    from binding_core.alignment.report import agreement_of
+    from binding_core.document import agreement_html
+    from binding_core.encoders import load
+    from binding_core.files import write_atomically
+
+    cards = _cards_of(options.models)
+    found = [agreement_of(load(card.id), card=card) for card in cards]
+    content = agreement_html(found, names={card.id: card.name for card in cards})
+    try:
+        write_atomically(options.output, content)
+    except OSError as error:
+        raise UserError(f"{options.output} can't be written: {error.strerror or error}.") from error
+    print(f"{options.output}: {len(content) / 1e6:.1f} MB")
+    return 0
 
 
 def _stop_with_the_app(stop: Event) -> None:

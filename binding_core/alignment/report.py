@@ -20,6 +20,7 @@ from binding_core.agreement.recognition import (
     present_objects,
     recognised,
 )
+from binding_core.agreement.swap_test import PICTURE_SIZE
 from binding_core.alignment.agreement_set import (
     SWAPPED,
     AgreementSet,
@@ -28,7 +29,8 @@ from binding_core.alignment.agreement_set import (
     agreement_set,
     embed_set,
 )
-from binding_core.captions import both_orders
+from binding_core.alignment.heat_map import BAGS, bags_of_scenes
+from binding_core.captions import both_orders, caption
 from binding_core.concepts import BUNDLED_SPACE, Words
 from binding_core.encoders.protocol import Encoder, ModelCard
 from binding_core.errors import UserError
@@ -37,6 +39,7 @@ from binding_core.geometry.probes import Target, fit_probe, probe_recognition, s
 from binding_core.geometry.report import Progress, Stopped
 from binding_core.geometry.scene_table import Modality, SceneTable, scene_concepts
 from binding_core.links import encode_scene
+from binding_core.render import render
 
 Direction = Literal["image to text", "text to image"]
 N_SCENES = 2000
@@ -108,6 +111,7 @@ class AgreementReport:
     margins: tuple[float, ...]  # colours exchanged, scenes of two objects drawn from all
     worst: tuple[Case, ...]
     best: tuple[Case, ...]
+    heat: dict[int, tuple[tuple[float, ...], ...]]  # by objects a scene, see bags_of_scenes
 
 
 _REPORT = TypeAdapter(AgreementReport)
@@ -130,9 +134,7 @@ def agreement_report(
     try:
         by_objects = {}
         for n_objects, n in ((2, n_scenes - of_three), (3, of_three)):
-            scenes = agreement_set(
-                n=n, n_objects=n_objects, train_objects=train_objects, seed=seed
-            )
+            scenes = agreement_set(n=n, n_objects=n_objects, train_objects=train_objects, seed=seed)
             by_objects[n_objects] = embed_set(encoder, scenes, report=steps.step)
             steps.step()
         two = by_objects[2]
@@ -157,7 +159,17 @@ def agreement_report(
         margins=tuple(round(float(m), 5) for m in margins),
         worst=_cases(two.scenes, margins, order[:CASES]),
         best=_cases(two.scenes, margins, order[::-1][:CASES]),
+        heat={n_objects: _heat(encoder, n_objects) for n_objects in BAGS},
     )
+
+
+def _heat(encoder: Encoder, n_objects: int) -> tuple[tuple[float, ...], ...]:
+    """Cosines of every picture (row) with every caption (column) of the heat map's scenes."""
+    scenes = bags_of_scenes(n_objects)
+    size = getattr(encoder, "picture_size", PICTURE_SIZE)
+    pictures = encoder.embed_images([render(s, size=size) for s in scenes])
+    cosines = pictures @ encoder.embed_texts([caption(s) for s in scenes]).T
+    return tuple(tuple(round(float(v), 4) for v in row) for row in cosines)
 
 
 def _cases(scenes: AgreementSet, margins: np.ndarray, rows: np.ndarray) -> tuple[Case, ...]:
@@ -241,9 +253,7 @@ def _within(embedded: Embedded, modality: Modality, source: str, seed: int) -> R
     fits, tests = split_scenes(table, by="scenes", test_share=0.4, seed=seed)
     targets: tuple[Target, ...] = get_args(Target)
     objects, concepts = (
-        probe_recognition(
-            fit_probe(table.rows(fits), target=t, seed=seed), table.rows(tests)
-        )
+        probe_recognition(fit_probe(table.rows(fits), target=t, seed=seed), table.rows(tests))
         for t in targets
     )
     return Recognition("within pictures" if pictures else "within captions", objects, concepts)
@@ -313,7 +323,7 @@ def agreement_of(
     report: Callable[[int, int], None] = lambda done, of: None,
     stop: Event | None = None,
 ) -> AgreementReport | None:
-    """The kept report when it is of so many scenes and this seed, else a new one; None if stopped."""
+    """The kept report if it is of these scenes and this seed, else a new one; None when stopped."""
     kept = None if fresh else find_agreement(encoder.fingerprint)
     if kept and (kept.n_scenes, kept.seed) == (n_scenes, seed):
         return kept

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 from binding_core.geometry.scene_table import SceneTable
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import RandomForestRegressor
+    from sklearn.neural_network import MLPRegressor
 
 Regressor = Literal["MLP 64", "MLP 256", "MLP 1024", "MLP 4096", "forest", "boosting"]
 REGRESSORS: tuple[Regressor, ...] = get_args(Regressor)
@@ -44,7 +48,7 @@ def fit_regressor(
     return lambda scenes: mean + scale * predict(one_hot(scenes))
 
 
-def _network(regressor: Regressor, n: int, seed: int):
+def _network(regressor: Regressor, n: int, seed: int) -> MLPRegressor:
     from sklearn.neural_network import MLPRegressor
 
     return MLPRegressor(
@@ -57,7 +61,7 @@ def _network(regressor: Regressor, n: int, seed: int):
     )
 
 
-def _forest(seed: int):
+def _forest(seed: int) -> RandomForestRegressor:
     from sklearn.ensemble import RandomForestRegressor
 
     return RandomForestRegressor(n_estimators=TREES, max_features=0.5, random_state=seed)

@@ -23,8 +23,10 @@ FLOORS = (
     {"agreement"},
     {"training"},
     {"geometry"},
+    {"alignment", "complexity"},
     {"export"},
     {"figures"},
+    {"document"},
     {"__main__"},
 )
 

@@ -1,0 +1,1 @@
+"""The page Agreement, part by part."""
