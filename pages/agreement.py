@@ -24,8 +24,8 @@ if reports:
 meaning(
     "Probes read objects out of pictures alone, and out of captions alone. That says nothing of "
     "whether the two agree: swap accuracy and retrieval ask a picture to choose between its "
-    "caption and the swapped one. The models that have seen few combinations read and still "
-    "disagree on those that they have not seen.",
+    "caption and the swapped one. “Web captions” can be read on its pictures' side alone, “Low "
+    "coverage” on its captions' side alone; across, both fail on what they have not seen.",
     "Choose “Web captions”: its captions were incomplete, and the frames fill up. Then try to mend "
     "it with one linear map below, and look at the scenes that the map was not trained on.",
 )

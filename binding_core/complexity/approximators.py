@@ -42,9 +42,13 @@ def fit_regressor(
     targets = (table.embeddings - mean) / scale
     if regressor == "boosting":
         predict = _boosting(inputs, targets, seed=seed)
+    elif regressor == "forest":
+        predict = _forest(seed).fit(inputs, targets).predict
     else:
-        model = _forest(seed) if regressor == "forest" else _network(regressor, len(table), seed)
-        predict = model.fit(inputs, targets).predict
+        network = _network(regressor, len(table), seed)
+        for _ in range(EPOCHS):
+            network.partial_fit(inputs, targets)
+        predict = network.predict
     return lambda scenes: mean + scale * predict(one_hot(scenes))
 
 
@@ -54,8 +58,6 @@ def _network(regressor: Regressor, n: int, seed: int) -> MLPRegressor:
     return MLPRegressor(
         hidden_layer_sizes=(int(regressor.split()[1]),),
         learning_rate_init=LEARNING_RATE,
-        max_iter=EPOCHS,
-        n_iter_no_change=EPOCHS,
         batch_size=min(BATCH, n),
         random_state=seed,
     )

@@ -45,7 +45,7 @@ def factorial_scenes(
     objects = list(product(colours, shapes))
     _check_size(comb(len(objects) + n_objects - 1, n_objects) * per_combination)
     return tuple(
-        _scene_of(words, seed=(seed, i, copy))
+        scene_of(words, seed=(seed, i, copy))
         for i, words in enumerate(combinations_with_replacement(objects, n_objects))
         for copy in range(per_combination)
     )
@@ -76,7 +76,7 @@ def _check_size(n: int) -> None:
         raise UserError(f"These are {n:,} scenes; a map shows 1 to {MAX_SCENES:,}.")
 
 
-def _scene_of(words: Sequence[Words], *, seed: Sequence[int]) -> Scene:
+def scene_of(words: Sequence[Words], *, seed: Sequence[int]) -> Scene:
     """These objects at random places, in a random order of depth."""
     drawn = random_scene(space=None, n_objects=len(words), seed=seed)
     order = np.random.default_rng(seed).permutation(len(words))

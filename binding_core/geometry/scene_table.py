@@ -115,6 +115,7 @@ def embed_scenes(
     scenes: Sequence[Scene],
     modality: Modality,
     space: ConceptSpace = BUNDLED_SPACE,
+    picture_size: int = PICTURE_SIZE,
     report: Callable[[int, int], None] = lambda done, of: None,
 ) -> SceneTable:
     """The table of what one encoder makes of scenes, seen as pictures or read as captions."""
@@ -122,7 +123,7 @@ def embed_scenes(
     for start in range(0, len(scenes), CHUNK):
         chunk = scenes[start : start + CHUNK]
         if modality == "image":
-            parts.append(encoder.embed_images([render(s, size=PICTURE_SIZE) for s in chunk]))
+            parts.append(encoder.embed_images([render(s, size=picture_size) for s in chunk]))
         else:
             parts.append(encoder.embed_texts([caption(s) for s in chunk]))
         report(start + len(chunk), len(scenes))
