@@ -16,6 +16,7 @@ page = st.navigation(
         st.Page("pages/map.py", title="Map", icon=":material/scatter_plot:"),
         st.Page("pages/components.py", title="Components", icon=":material/stacked_bar_chart:"),
         st.Page("pages/agreement.py", title="Agreement", icon=":material/compare_arrows:"),
+        st.Page("pages/complexity.py", title="Complexity", icon=":material/function:"),
         st.Page("pages/train.py", title="Train", icon=":material/model_training:"),
         st.Page("pages/models.py", title="Models", icon=":material/deployed_code:"),
     ],

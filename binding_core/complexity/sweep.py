@@ -5,6 +5,8 @@ Rows come one by one and are kept at once, so that a stopped measurement goes on
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -52,6 +54,11 @@ PRODUCTS: tuple[tuple[Form, Tables], ...] = (
     ("object product", "by place"),
     ("global product", "shared"),
 )
+CSV_COLUMNS = (
+    "model", "fingerprint", "approximator", "tables", "rank", "penalty",
+    "coverage", "seed", "r2_fitted", "r2_heldout", "r2_low", "r2_high",
+    "objects", "objects_low", "objects_high", "concepts", "n_fitted", "n_heldout", "r2_chosen_by",
+)  # fmt: skip
 _ROW = TypeAdapter(ComplexityRow)
 
 
@@ -256,3 +263,18 @@ APPROXIMATORS: tuple[Approximator, ...] = (
     *(form for form in get_args(Form) if form != "additive"),
     *REGRESSORS,
 )
+
+
+def rows_csv(rows: Sequence[ComplexityRow], *, model: str, fingerprint: str) -> bytes:
+    """Every row with the model it is of."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    writer.writerow(CSV_COLUMNS)
+    for row in rows:
+        low, high = row.r2_heldout_ci95 or (None, None)
+        objects_low, objects_high = row.objects.ci95 or (None, None)
+        of = (model, fingerprint, row.approximator, row.tables, row.rank, row.penalty)
+        fit = (row.coverage, row.seed, row.r2_fitted, row.r2_heldout, low, high)
+        read = (row.objects.value, objects_low, objects_high, row.concepts.value)
+        writer.writerow([*of, *fit, *read, row.n_fitted, row.n_heldout, row.r2_chosen_by])
+    return buffer.getvalue().encode()

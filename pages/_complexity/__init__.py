@@ -1,0 +1,1 @@
+"""The page Complexity, part by part."""
