@@ -12,6 +12,7 @@ st.set_page_config(
 )
 page = st.navigation(
     [
+        st.Page("pages/start.py", title="Start", icon=":material/school:"),
         st.Page("pages/compose.py", title="Compose", icon=":material/dashboard:", default=True),
         st.Page("pages/map.py", title="Map", icon=":material/scatter_plot:"),
         st.Page("pages/components.py", title="Components", icon=":material/stacked_bar_chart:"),

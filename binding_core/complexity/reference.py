@@ -31,7 +31,7 @@ def model_point(card: ModelCard, *, fingerprint: str) -> RunPoint | None:
     Its unseen recognition is its card's, and its likeness that of pictures and captions.
     """
     rows = [r for r in find_rows(fingerprint, "image") if r.coverage == RANK_COVERAGE]
-    unseen: Mapping = card.figures.get("unseen", {}).get("object_recognition", {})
+    unseen: Mapping = card.figures.get("unseen, 2 objects", {}).get("object_recognition", {})
     if not rows or unseen.get("value") is None:
         return None
     seed = min(row.seed for row in rows)

@@ -158,7 +158,7 @@ def rank_figure(
             )
         )
     if rank:
-        figure.add_vline(x=rank, line={"dash": "dot"}, annotation_text=f"binding rank {rank:g}")
+        figure.add_vline(x=rank, line={"dash": "dot"})
     return figure.update_layout(
         template=template,
         height=320,

@@ -27,6 +27,7 @@ def stage(reports: Sequence[AgreementReport], names: Mapping[str, str]) -> None:
             index=len(by_model) - 1,
             format_func=lambda i: names.get(i, i),
             key="heat_model",
+            bind="query-params",
             width=220,
         )
         n_objects = st.segmented_control(

@@ -12,6 +12,7 @@ import streamlit as st
 from binding_core.agreement.verdict import Verdict
 from binding_core.files import ASSETS
 from binding_core.glossary import with_definitions
+from binding_core.lessons import LESSONS, lesson_of
 
 PAPER = (
     "<a href='https://arxiv.org/abs/2605.31503'>“How can embedding models bind concepts?”</a> "
@@ -36,9 +37,50 @@ def through_app() -> None:
 
 
 def lead(title: str, sentence: str) -> None:
-    """Title and the one sentence on what to look for."""
+    """Title and the one sentence on what to look for, under the lesson that led here."""
     st.html(ASSETS / "app.css")
+    if teaching():
+        st.html(ASSETS / "teaching.css")
+    _lesson(title)
     st.html(f'<h1 class="title">{escape(title)}</h1><p class="lead">{escape(sentence)}</p>')
+
+
+def teaching() -> bool:
+    """Teacher's mode: large type, fewer controls. A link with teach=1 switches it on, 0 off."""
+    if (asked := st.query_params.get("teach")) is not None:
+        st.session_state.teaching = asked == "1"
+    return bool(st.session_state.get("teaching"))
+
+
+def link_to(number: int) -> dict[str, str]:
+    """The query parameters that open a lesson."""
+    teach = {"teach": "1"} if st.session_state.get("teaching") else {}
+    return LESSONS[number - 1].parameters | {"lesson": str(number)} | teach
+
+
+def _lesson(title: str) -> None:
+    if (asked := st.query_params.get("lesson")) is not None:
+        st.session_state.lesson = asked
+    found = lesson_of(st.session_state.get("lesson"))
+    if not found or found[1].page != title.lower():
+        return
+    number, lesson = found
+    with st.container(border=True, key="lesson"):
+        st.html(
+            f'<div class="lesson"><b>Lesson {number} of {len(LESSONS)}: {escape(lesson.title)}</b>'
+            f"<p>{escape(lesson.notice)}</p><p><i>{escape(lesson.question)}</i></p>"
+            f"<details><summary>Answer</summary>{escape(lesson.answer)}</details></div>"
+        )
+        with st.container(horizontal=True):
+            if number < len(LESSONS):
+                after = LESSONS[number]
+                st.page_link(
+                    f"pages/{after.page}.py",
+                    label=f"Next: {after.title}",
+                    icon=":material/arrow_forward:",
+                    query_params=link_to(number + 1),
+                )
+            st.page_link("pages/start.py", label="All lessons", icon=":material/school:")
 
 
 def notice(text: str) -> None:

@@ -17,7 +17,7 @@ FLOORS = (
     {"scenes"},
     {"captions", "render", "presets", "editing"},
     {"links", "pictures", "jobs"},
-    {"composition"},
+    {"composition", "lessons"},
     {"encoders"},
     {"embeddings"},
     {"agreement"},
