@@ -93,6 +93,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     agreement.add_argument("--json", action="store_true", help="print all as JSON")
     agreement.set_defaults(run=_agreement)
 
+    complexity = commands.add_parser("complexity", help="what simple form predicts new objects?")
+    complexity.add_argument("--model", metavar="ID", required=True)
+    complexity.add_argument("--modality", choices=["image", "text"], default="image")
+    complexity.add_argument("--coverages", metavar="A,B", help="default .9, .7, .5, .3, .1")
+    complexity.add_argument("--seeds", metavar="A,B", help="default 0, 1, 2")
+    complexity.add_argument("--forms-only", action="store_true", help="no networks, no forest")
+    complexity.add_argument("--kept", action="store_true", help="what is known, nothing measured")
+    complexity.add_argument("--json", action="store_true", help="print all rows as JSON")
+    complexity.set_defaults(run=_complexity)
+
     document = commands.add_parser("report", help="agreement of models as one HTML document")
     document.add_argument("--models", metavar="A,B", required=True)
     document.add_argument("-o", "--output", type=Path, required=True)
@@ -458,6 +468,50 @@ def _agreement(options: argparse.Namespace) -> int:
             print(f"    swapped first: {row.swapped_first}")
         for row in report.recognition:
             print(f"  {row.where}: objects {row.objects}; concepts {row.concepts}")
+    return 0
+
+
+def _complexity(options: argparse.Namespace) -> int:
+    from binding_core.complexity.sweep import (
+        COVERAGES,
+        SEEDS,
+        ComplexitySettings,
+        best_rows,
+        find_rows,
+        measure_complexity,
+        rank_of,
+        rows_json,
+    )
+    from binding_core.encoders import load
+    from binding_core.training.sweeps import parse_values
+
+    encoder = load(options.model)
+    settings = ComplexitySettings(
+        options.modality,
+        coverages=tuple(
+            map(float, parse_values(options.coverages or ",".join(map(str, COVERAGES))))
+        ),
+        seeds=tuple(map(int, parse_values(options.seeds or ",".join(map(str, SEEDS))))),
+        regressors=not options.forms_only,
+    )
+    if options.kept:
+        rows = find_rows(encoder.fingerprint, options.modality)
+    else:
+        stop = Event()
+        signal.signal(signal.SIGINT, lambda *_: stop.set())
+        rows = measure_complexity(encoder, settings=settings, stop=stop)
+    if rows is None:
+        sys.stderr.write("Stopped; what was measured is kept, and it can go on.\n")
+        return 130
+    if options.json:
+        print(rows_json(rows).decode())
+        return 0
+    print(f"{encoder.id} {encoder.fingerprint}, {options.modality}; binding rank {rank_of(rows)}")
+    for row in best_rows(rows):
+        fit = "not available" if row.r2_heldout is None else f"{row.r2_heldout:.2f}"
+        rank = "" if row.rank is None else f" rank {row.rank}"
+        print(f"  coverage {row.coverage:g}, seed {row.seed}, {row.approximator}{rank}: R² {fit}")
+        print(f"    objects {row.objects}; concepts {row.concepts}")
     return 0
 
 

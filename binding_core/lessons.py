@@ -36,11 +36,14 @@ LESSONS: tuple[Lesson, ...] = (
     Lesson(
         title="Swap, and see the bag fail",
         page="compose",
-        parameters=encode_view(ComposeView(_PAIR, ("web-captions", "high-coverage"))),
+        parameters=encode_view(
+            ComposeView(PRESETS["Objects all have seen"], ("web-captions", "high-coverage"))
+        ),
         notice="“Web captions” scores both captions almost alike. Its concepts are recognised, "
         "its objects are not: it holds a bag of concepts.",
-        question="Does the bag tell a red square from a red circle when it is alone?",
-        answer="Yes: take the second object away. With one object there is nothing to confuse.",
+        question="Does the bag know an object that is alone?",
+        answer="Yes: take the arrow away, and the purple circle is recognised. With one object "
+        "there is nothing to confuse.",
     ),
     Lesson(
         title="Take the scene apart",

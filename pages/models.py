@@ -2,11 +2,13 @@
 
 import streamlit as st
 
+from binding_core.complexity.sweep import binding_ranks
 from binding_core.encoders import bundled_cards, control_cards, own_cards, public_cards
 from binding_core.figures.cards import card_block
 from pages._models.fetch import offline_switch, public_model
 from pages._models.own import add_model, own_model
 from pages._shared.chrome import footer, lead, meaning, through_app
+from pages._shared.encoders import encoder
 
 through_app()
 lead(
@@ -15,7 +17,7 @@ lead(
     "length, told apart only by what their captions said and which objects they saw.",
 )
 for column, card in zip(st.columns(3, gap="medium"), bundled_cards(), strict=False):
-    column.html(card_block(card))
+    column.html(card_block(card, ranks=binding_ranks(encoder(card.id).fingerprint)))
 meaning(
     "Incomplete captions, as on the web, give a bag of concepts even for objects that were seen. "
     "Full captions of few objects give binding that stays with those objects. Full captions of "

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from statistics import median
 from threading import Event
 from typing import BinaryIO, get_args
 
@@ -109,13 +110,14 @@ def measure_complexity(
     report: Callable[[int, int], None] = lambda done, of: None,
     stop: Event | None = None,
 ) -> list[ComplexityRow] | None:
-    """All rows, those that are kept already and new ones; None when stopped.
+    """All rows, those that are kept or shipped already and new ones; None when stopped.
 
     UserError when another process measures the same, or the folder cannot be written to.
     """
     store = RowStore(folder or kept_folder(), encoder.fingerprint, settings.modality)
     steps, chunks = settings.steps, -(-len(list(combinations(range(144), 2))) // CHUNK)
-    done = store.steps()
+    shipped = RowStore(SHIPPED, encoder.fingerprint, settings.modality)
+    done = store.steps() | shipped.steps()
     missing = [step for step in steps if step not in done]
     progress = Progress(len(steps) + chunks, report, stop or Event())
     try:
@@ -129,7 +131,8 @@ def measure_complexity(
                 progress.step()
     except Stopped:
         return None
-    return store.rows(settings)
+    by_step = shipped.by_step | store.by_step
+    return [row for step in steps for row in by_step.get(step, ())]
 
 
 def _measured(
@@ -146,17 +149,18 @@ def _measured(
 
 
 def _step_rows(split: Split, what: str) -> list[ComplexityRow]:
+    """Empty where the scenes are too few for this form: the cell stays empty."""
     if what == "real embeddings":
         return [ceiling_row(split)]
-    if what == "additive":
-        return [additive_row(split)]
     if what in REGRESSORS:
         return [regressor_row(split, regressor=what)]
-    form, tables = what.split(", ")
-    ranks = PAIR_RANKS if form == "global product" else RANKS
     try:
+        if what == "additive":
+            return [additive_row(split)]
+        form, tables = what.split(", ")
+        ranks = PAIR_RANKS if form == "global product" else RANKS
         return list(product_rows(split, form=form, tables=tables, ranks=ranks))
-    except UserError:  # too few scenes for this form: the cell stays empty, and says so
+    except UserError:
         return []
 
 
@@ -188,13 +192,12 @@ class RowStore:
 
     def steps(self) -> set[tuple[int, float, str]]:
         """What is there already."""
-        return {step for step, _ in self._lines()}
+        return set(self.by_step)
 
-    def rows(self, settings: ComplexitySettings | None = None) -> list[ComplexityRow]:
-        """All rows, or those that the settings ask for."""
-        wanted = set(settings.steps) if settings else None
-        by_step = dict(self._lines())
-        return [r for s, rows in by_step.items() if wanted is None or s in wanted for r in rows]
+    @property
+    def by_step(self) -> dict[tuple[int, float, str], list[ComplexityRow]]:
+        """All rows, by the step that they came from."""
+        return dict(self._lines())
 
     def keep(self, step: tuple[int, float, str], rows: Sequence[ComplexityRow]) -> None:
         """Append a step's rows, whole; UserError when that can't be."""
@@ -223,9 +226,9 @@ def kept_folder() -> Path:
 
 
 def find_rows(fingerprint: str, modality: Modality) -> list[ComplexityRow]:
-    """What is known of a model, shipped or measured here; the more of both."""
-    found = [RowStore(f, fingerprint, modality).rows() for f in (SHIPPED, kept_folder())]
-    return max(found, key=len)
+    """What is known of a model, shipped or measured here."""
+    shipped, kept = (RowStore(f, fingerprint, modality) for f in (SHIPPED, kept_folder()))
+    return [row for rows in (shipped.by_step | kept.by_step).values() for row in rows]
 
 
 def rank_of(rows: Sequence[ComplexityRow]) -> dict[int, int]:
@@ -243,6 +246,15 @@ def rank_of(rows: Sequence[ComplexityRow]) -> dict[int, int]:
         if len(of_seed) > 1 and (rank := binding_rank(of_seed)) is not None:
             ranks[seed] = rank
     return ranks
+
+
+def binding_ranks(fingerprint: str) -> dict[str, float]:
+    """The median binding rank over seeds of a model's pictures and captions, where measured."""
+    found = {
+        side: list(rank_of(find_rows(fingerprint, modality)).values())
+        for side, modality in (("pictures", "image"), ("captions", "text"))
+    }
+    return {side: float(median(ranks)) for side, ranks in found.items() if ranks}
 
 
 def best_rows(rows: Sequence[ComplexityRow]) -> list[ComplexityRow]:
@@ -263,6 +275,11 @@ APPROXIMATORS: tuple[Approximator, ...] = (
     *(form for form in get_args(Form) if form != "additive"),
     *REGRESSORS,
 )
+
+
+def rows_json(rows: Sequence[ComplexityRow]) -> bytes:
+    """Every row as JSON."""
+    return json.dumps([_ROW.dump_python(row, mode="json") for row in rows], indent=1).encode()
 
 
 def rows_csv(rows: Sequence[ComplexityRow], *, model: str, fingerprint: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 
 from binding_core.agreement.measures import Share
@@ -24,8 +25,11 @@ COLUMNS = (
 """Field of the report, what it is called, and its one-line definition."""
 
 
-def card_block(card: ModelCard) -> str:
-    """What is known of a model: words, facts, and measured figures where there are any."""
+def card_block(card: ModelCard, *, ranks: Mapping[str, float] | None = None) -> str:
+    """What is known of a model: words, facts, and measured figures where there are any.
+
+    ``ranks`` are its binding ranks by side, as in {"pictures": 64}.
+    """
     size = f"{card.megabytes:,.1f} MB" if card.megabytes else ""
     parameters = f"{card.parameters / 1e6:.1f} M parameters" if card.parameters else ""
     facts = [card.architecture, parameters, size, f"licence {card.licence}"]
@@ -36,6 +40,9 @@ def card_block(card: ModelCard) -> str:
         shown = held if len(card.heldout_objects) <= 20 else f"{len(card.heldout_objects)} objects"
         details.append(("Objects seen", f"{len(card.train_objects)} of {n_all}"))
         details.append(("Held out", shown))
+    if ranks:
+        told = ", ".join(f"{rank:g} ({side})" for side, rank in ranks.items())
+        details.append(("Binding rank", told))
     lines = "".join(
         f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in details if text
     )
