@@ -237,7 +237,8 @@ def test_a_measurement_is_kept_row_by_row_and_goes_on_where_it_stopped(tmp_path,
     control = reference_control("bag")
     monkeypatch.setattr(sweep, "SHIPPED", tmp_path / "nothing shipped")
     drawn = np.random.default_rng(0).permutation(10_296)[:1500]
-    scenes = tuple(every_pair(seed=0)[i] for i in drawn)
+    every = every_pair(seed=0)
+    scenes = tuple(every[i] for i in drawn)
     monkeypatch.setattr(sweep, "every_pair", lambda seed: scenes)
     monkeypatch.setattr(sweep, "RANKS", (1, 2))
     stop, seen = Event(), []
