@@ -29,9 +29,11 @@ N_SCENES = 3000
 TRAINED = 0.7  # of the bags of concepts of the training objects
 NEW_OBJECTS = 0.25  # of all scenes
 COVERAGE = 0.7  # of the objects, where a model's own training objects are not known
-EPOCHS = 12
+STEPS = 300
+REPORT_EVERY = 25  # steps
+REPORTS = STEPS // REPORT_EVERY
 BATCH = 256
-LEARNING_RATE = 1e-3
+LEARNING_RATE = 5e-3
 WEIGHT_DECAY = 1e-2  # of the map's difference from the identity
 SCALE = 20.0  # of the cosines in the softmax
 RIDGE = 1e-2  # of the mean variance of a dimension, times the scenes
@@ -145,7 +147,7 @@ def fit_map(
     """The map (d, d), applied from the right to the embeddings of its side.
 
     Captions, pictures and swapped captions are unit-norm (n, d), row by row. ``report`` hears of
-    every epoch and may end the work by raising.
+    every REPORT_EVERY steps and may end the work by raising.
     """
     source, target = (captions, pictures) if side == "captions" else (pictures, captions)
     if method == "Procrustes":
@@ -179,24 +181,27 @@ def _by_contrast(
     drawing = torch.Generator().manual_seed(seed)
     change = torch.zeros(told.shape[1], told.shape[1], requires_grad=True)  # from the identity
     optimizer = torch.optim.AdamW([change], lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
-    steps = EPOCHS * -(-len(told) // BATCH)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
-    for _ in range(EPOCHS):
-        for rows in torch.randperm(len(told), generator=drawing).split(BATCH):
-            moved = (lambda x: x + x @ change) if side == "captions" else (lambda x: x)
-            asking = seen[rows] if side == "captions" else seen[rows] + seen[rows] @ change
-            asking = F.normalize(asking, dim=1)
-            candidates = F.normalize(moved(torch.cat([told[rows], false[rows]])), dim=1)
-            scores = SCALE * asking @ candidates.T
-            # Equal captions of the batch are all true of the picture: none is a negative.
-            same = (torch.cat([told[rows], false[rows]]) @ told[rows].T > 1 - 1e-6).T
-            same[torch.arange(len(rows)), torch.arange(len(rows))] = False
-            loss = F.cross_entropy(scores.masked_fill(same, -torch.inf), torch.arange(len(rows)))
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            schedule.step()
-        report()
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, STEPS)
+    for step in range(STEPS):
+        rows = torch.randint(len(told), (min(BATCH, len(told)),), generator=drawing).unique()
+        candidates = torch.cat([told[rows], false[rows]])
+        # Equal captions of the batch are all true of the picture: none is a negative.
+        same = told[rows] @ candidates.T > 1 - 1e-6
+        own = torch.arange(len(rows))
+        same[own, own] = False
+        asking = seen[rows]
+        if side == "captions":
+            candidates = candidates + candidates @ change
+        else:
+            asking = asking + asking @ change
+        scores = SCALE * F.normalize(asking, dim=1) @ F.normalize(candidates, dim=1).T
+        loss = F.cross_entropy(scores.masked_fill(same, -torch.inf), own)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        if step % REPORT_EVERY == 0:
+            report()
     return np.eye(len(change)) + change.detach().numpy()
 
 
@@ -212,7 +217,7 @@ def mend(
     stop: Event | None = None,
 ) -> tuple[Mending, ...] | None:
     """Find each map and test it; None when stopped."""
-    progress = Progress(n + len(methods) * len(sides) * EPOCHS, report, stop or Event())
+    progress = Progress(n + len(methods) * len(sides) * REPORTS, report, stop or Event())
     try:
         scenes = mending_scenes(
             encoder, train_objects=train_objects, n=n, seed=seed, report=progress.step
@@ -247,7 +252,7 @@ def _mended(
         report=progress.step if method == "contrast" else lambda: None,
     )
     if method != "contrast":
-        progress.step(EPOCHS)
+        progress.step(REPORTS)
     before = _margins(pictures, captions, swapped)
     if side == "captions":
         after = _margins(pictures, captions @ mapped, swapped @ mapped)

@@ -292,7 +292,7 @@ def _biases(encoder: Encoder, embedded: Embedded) -> tuple[Bias, ...]:
 
 def find_agreement(fingerprint: str) -> AgreementReport | None:
     """The kept report of the model with this fingerprint; None when there is none."""
-    for folder in (SHIPPED, _kept_folder()):
+    for folder in (SHIPPED, kept_folder()):
         try:
             found = _REPORT.validate_json((folder / f"{fingerprint}.json").read_bytes())
         except (OSError, ValidationError):  # not there, or of an older version: measured anew
@@ -304,7 +304,7 @@ def find_agreement(fingerprint: str) -> AgreementReport | None:
 
 def keep_agreement(found: AgreementReport, *, shipped: bool = False) -> None:
     """Keep a report for later; UserError when the folder cannot be written to."""
-    folder = SHIPPED if shipped else _kept_folder()
+    folder = SHIPPED if shipped else kept_folder()
     try:
         write_atomically(folder / f"{found.fingerprint}.json", agreement_json(found))
     except OSError as error:
@@ -345,5 +345,6 @@ def agreement_json(found: AgreementReport) -> bytes:
     return _REPORT.dump_json(found, indent=1)
 
 
-def _kept_folder() -> Path:
+def kept_folder() -> Path:
+    """Where the reports of models lie that were measured on this machine."""
     return cache_folder() / "agreement"
