@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     complexity = commands.add_parser("complexity", help="what simple form predicts new objects?")
     complexity.add_argument("--model", metavar="ID", required=True)
     complexity.add_argument("--modality", choices=["image", "text"], default="image")
-    complexity.add_argument("--coverages", metavar="A,B", help="default .9, .7, .5, .3, .1")
+    complexity.add_argument("--coverages", metavar="A,B", help="default .9 to .1")
     complexity.add_argument("--seeds", metavar="A,B", help="default 0, 1, 2")
     complexity.add_argument("--forms-only", action="store_true", help="no networks, no forest")
     complexity.add_argument("--kept", action="store_true", help="what is known, nothing measured")
@@ -435,7 +435,10 @@ def _cards_of(text: str) -> list:
     """The cards of models named with commas between; UserError names one that is not there."""
     from binding_core.encoders import card
 
-    return [card(model_id.strip()) for model_id in text.split(",") if model_id.strip()]
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise UserError("--models names no model; “models” lists them.")
+    return [card(name) for name in names]
 
 
 def _agreement(options: argparse.Namespace) -> int:
@@ -488,10 +491,8 @@ def _complexity(options: argparse.Namespace) -> int:
     encoder = load(options.model)
     settings = ComplexitySettings(
         options.modality,
-        coverages=tuple(
-            map(float, parse_values(options.coverages or ",".join(map(str, COVERAGES))))
-        ),
-        seeds=tuple(map(int, parse_values(options.seeds or ",".join(map(str, SEEDS))))),
+        coverages=parse_values(options.coverages) if options.coverages else COVERAGES,
+        seeds=parse_values(options.seeds) if options.seeds else SEEDS,
         regressors=not options.forms_only,
     )
     if options.kept:

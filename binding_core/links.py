@@ -17,6 +17,7 @@ from binding_core.presets import DEFAULT_SCENE
 from binding_core.scenes import MAX_OBJECTS, PlacedObject, Scene
 
 VERSION = "1"
+PARAMETERS = ("s", "m", "c", "p")  # of a view; a link may carry others, for other parts of the page
 MAX_LINK_CHARACTERS = 20 + 40 * MAX_OBJECTS
 
 

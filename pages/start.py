@@ -6,6 +6,7 @@ from binding_core.lessons import LESSONS
 from pages._shared.chrome import footer, lead, link_to, meaning, teaching, through_app
 
 through_app()
+st.session_state.pop("lesson", None)  # here one lesson ends, and another may begin
 lead(
     "Start",
     "A person who sees a red square and a blue circle knows which colour belongs to which shape. "

@@ -72,6 +72,14 @@ class ComplexitySettings:
     seeds: tuple[int, ...] = SEEDS
     regressors: bool = True  # networks, forest and boosting as well, which take the most time
 
+    def __post_init__(self) -> None:
+        """UserError for coverages that hold nothing out, and seeds that draw nothing."""
+        for coverage in self.coverages:
+            if not 0 < coverage < 1:
+                raise UserError(f"A coverage must lie between 0 and 1, not at {coverage:g}.")
+        if any(seed != int(seed) or seed < 0 for seed in self.seeds):
+            raise UserError("Seeds are whole numbers from 0 on.")
+
     @property
     def steps(self) -> tuple[tuple[int, float, str], ...]:
         """(seed, coverage, what) in their order: a rough picture of all coverages comes first."""

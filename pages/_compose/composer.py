@@ -11,7 +11,7 @@ from binding_core.composition import Composition
 from binding_core.encoders import BUNDLED_IDS
 from binding_core.encoders.public import public_checkpoint
 from binding_core.errors import UserError
-from binding_core.links import ComposeView, decode_view
+from binding_core.links import PARAMETERS, ComposeView, decode_view
 from binding_core.presets import PRESETS
 from binding_core.scenes import Scene, parse_scene, random_scene
 from pages._compose.editor import received_edits
@@ -24,7 +24,8 @@ def start() -> None:
     The link is read on a first visit and when the browser went back to another view.
     """
     state = st.session_state
-    link = st.query_params.to_dict()
+    asked = st.query_params.to_dict()
+    link = {name: value for name, value in asked.items() if name in PARAMETERS}
     named = link.get("m", "").split("~")
     usable = usable_cards(with_public=any(public_checkpoint(model) for model in named))
     known = dict.fromkeys(usable, True)
@@ -44,7 +45,7 @@ def start() -> None:
     state.composition = composition.shared(state.models)
     # Before the verdicts, which may wait for a model.
     if link != state.composition.link:
-        st.query_params.from_dict(state.composition.link)
+        st.query_params.from_dict(asked | state.composition.link)  # a lesson's number stays
 
 
 def view() -> ComposeView:

@@ -109,15 +109,6 @@ def test_maps_are_trained_and_say_what_they_mend(page, monkeypatch):
     assert list(table["source"])[-1].startswith("paper")
 
 
-def test_a_lesson_is_told_above_its_own_page_only(page):
-    page.query_params["lesson"] = "4"
-    page.run()
-    assert any("Lesson 4 of 5" in h.proto.body for h in page.get("html"))
-    page.query_params["lesson"] = "3"
-    page.run()
-    assert not any("Lesson 3" in h.proto.body for h in page.get("html"))
-
-
 def test_teachers_mode_comes_by_link_and_goes(page):
     page.query_params["teach"] = "1"
     page.run()

@@ -63,6 +63,17 @@ def test_the_view_is_written_into_the_link_and_read_from_it(page):
     assert not other.exception
 
 
+def test_what_a_link_says_to_the_rest_of_the_page_stays_in_it():
+    page = AppTest.from_file("../../app.py", default_timeout=60)
+    page.session_state.encoder_source = FakeEncoder
+    page.query_params["lesson"] = "1"
+    page.run()
+    assert not page.exception
+    page.button("swap_shape").click().run()
+    assert "1" in page.query_params["lesson"]
+    assert any("Lesson 1 of 5" in h.proto.body for h in page.get("html"))
+
+
 def test_a_broken_link_is_named(page):
     page.query_params["s"] = "1~mist~nothing"
     page.query_params["m"] = "gone"

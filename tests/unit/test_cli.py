@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,9 @@ import pytest
 from PIL import Image
 
 from binding_core.__main__ import main
+from binding_core.alignment.report import agreement_json, find_agreement
+from binding_core.complexity.sweep import find_rows, rows_json
+from binding_core.encoders import load
 from binding_core.presets import DEFAULT_SCENE
 from binding_core.render import render
 from tests.conftest import own_files
@@ -73,6 +77,16 @@ def test_render_writes_the_renderers_pixels(tmp_path):
         (["bundle", "--only", "nothing"], "not a bundled model"),
         (["bundle", "--steps", "0"], "a whole number from 1 on"),
         (["bundle", "--workers", "0"], "a whole number from 1 on"),
+        (["agreement", "--models", "nothing"], "There is no model"),
+        (["agreement", "--models", " , "], "names no model"),
+        (["agreement", "--models", "control-bag", "--scenes", "39"], "a whole number from 40 on"),
+        (["report", "--models", "control-bag"], "-o"),
+        (["report", "--models", "low-coverage", "-o", "README.md/r.html"], "can't be written"),
+        (["complexity", "--model", "nothing"], "There is no model"),
+        (["complexity", "--model", "control-bag", "--modality", "smell"], "invalid choice"),
+        (["complexity", "--model", "control-bag", "--coverages", "1.5"], "between 0 and 1"),
+        (["complexity", "--model", "control-bag", "--coverages", "many"], "many"),
+        (["complexity", "--model", "control-bag", "--seeds", "0.5"], "whole numbers"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence_and_exit_status_2(capsys, arguments, reason):
@@ -129,6 +143,45 @@ def test_decompose_reads_embeddings_of_ones_own(tmp_path, capsys):
     (tmp_path / "l.csv").write_bytes(labels + b"\nc1,s1,c1,s1")
     assert main([*command, "--labels", str(tmp_path / "l.csv")]) == 2
     assert "201 rows of labels" in capsys.readouterr().err
+
+
+def test_agreement_prints_the_pages_numbers(capsys):
+    assert main(["agreement", "--models", "low-coverage,web-captions", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [report["model"] for report in found] == ["low-coverage", "web-captions"]
+    for report in found:
+        kept = find_agreement(report["fingerprint"])  # what the page shows
+        assert report == json.loads(agreement_json(kept))
+    assert main(["agreement", "--models", "web-captions"]) == 0
+    assert "within captions: objects" in capsys.readouterr().out
+
+
+def test_agreement_measures_what_is_not_kept(capsys):
+    arguments = ["agreement", "--models", "control-memoriser", "--scenes", "200", "--seed", "3"]
+    assert main([*arguments, "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["seed"], found["n_scenes"]) == (3, 200)
+    assert all(row["accuracy"]["value"] == 1 for row in found["swaps"] if row["accuracy"]["n"])
+
+
+def test_complexity_prints_the_pages_rows(capsys):
+    arguments = ["complexity", "--model", "high-coverage", "--modality", "text", "--kept"]
+    assert main([*arguments, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found == json.loads(rows_json(find_rows(load("high-coverage").fingerprint, "text")))
+    assert {0.1, 0.3, 0.5, 0.7, 0.9} == {row["coverage"] for row in found}
+    assert main(arguments) == 0
+    assert "binding rank" in capsys.readouterr().out
+
+
+def test_report_writes_one_document_that_asks_for_nothing(tmp_path, capsys):
+    path = tmp_path / "r.html"
+    assert main(["report", "--models", "web-captions,high-coverage", "-o", str(path)]) == 0
+    document = path.read_text("utf-8")
+    assert "Web captions" in document and "High coverage" in document
+    assert load("web-captions").fingerprint in document
+    assert not re.search(r'(?:src|href)="(?:https?:)?//(?!arxiv\.org)', document)
+    assert str(path) in capsys.readouterr().out
 
 
 def test_a_short_bundle_trains_and_publishes(tmp_path):
