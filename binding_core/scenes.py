@@ -88,18 +88,32 @@ def swap(scene: Scene, *, concept: str = "colour", pair: tuple[int, int] = (0, 1
     Swapping twice gives the scene back. UserError when the concept type is unknown or the pair
     does not name two different objects of the scene.
     """
+    swapped = swap_words(scene.object_words, concept=concept, pair=pair)
+    objects = tuple(
+        placed.model_copy(update=dict(zip(BUNDLED_SPACE.types, words, strict=True)))
+        for placed, words in zip(scene.objects, swapped, strict=True)
+    )
+    return scene.model_copy(update={"objects": objects})
+
+
+def swap_words(
+    objects: Sequence[Words], *, concept: str = "colour", pair: tuple[int, int] = (0, 1)
+) -> tuple[Words, ...]:
+    """What a scene's objects are called after :func:`swap`; the same errors."""
     if concept not in BUNDLED_SPACE.types:
         allowed = " or ".join(BUNDLED_SPACE.types)
         raise UserError(f"“{concept}” cannot be swapped; swap {allowed}.")
     i, j = pair
-    n = len(scene.objects)
+    n = len(objects)
     if i == j or not (0 <= i < n and 0 <= j < n):
         raise UserError(f"A swap needs two different objects out of {n}, not {i} and {j}.")
-    objects = list(scene.objects)
-    first, second = objects[i], objects[j]
-    objects[i] = first.model_copy(update={concept: getattr(second, concept)})
-    objects[j] = second.model_copy(update={concept: getattr(first, concept)})
-    return scene.model_copy(update={"objects": tuple(objects)})
+    (colour_i, shape_i), (colour_j, shape_j) = objects[i], objects[j]
+    swapped = list(objects)
+    if concept == "colour":
+        swapped[i], swapped[j] = (colour_j, shape_i), (colour_i, shape_j)
+    else:
+        swapped[i], swapped[j] = (colour_i, shape_j), (colour_j, shape_i)
+    return tuple(swapped)
 
 
 def random_scene(

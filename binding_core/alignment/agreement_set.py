@@ -9,12 +9,12 @@ from typing import Literal
 import numpy as np
 
 from binding_core.agreement.swap_test import PICTURE_SIZE, swap_scenes
-from binding_core.captions import both_orders, caption
+from binding_core.captions import both_orders, describe
 from binding_core.concepts import BUNDLED_SPACE, Words
 from binding_core.encoders.protocol import Encoder
 from binding_core.errors import UserError
 from binding_core.render import render
-from binding_core.scenes import Scene, swap
+from binding_core.scenes import Scene, swap, swap_words
 
 Part = Literal["all", "seen", "mixed", "unseen"]
 CHUNK = 256  # pictures held in memory at a time
@@ -121,16 +121,24 @@ def embed_set(
         parts.append(encoder.embed_images([render(s, size=size) for s in chunk]))
         report(len(chunk))
     orders = [both_orders(s) for s in scenes.scenes]
-
-    def told(of: Sequence[Scene]) -> np.ndarray:
-        texts = [caption(s, order=o) for s, os in zip(of, orders, strict=True) for o in os]
-        return _embed_once(encoder, texts).reshape(len(of), 2, -1)
-
+    own = [s.object_words for s in scenes.scenes]
+    told = {"own": own} | {c: [swap_words(words, concept=c) for words in own] for c in SWAPPED}
+    # All at once: what one scene's swapped caption says, another's own may say.
+    captions = _embed_once(
+        encoder,
+        [
+            describe([words[i] for i in order])
+            for of in told.values()
+            for words, both in zip(of, orders, strict=True)
+            for order in both
+        ],
+    )
+    by_caption = dict(zip(told, captions.reshape(len(told), len(orders), 2, -1), strict=True))
     return Embedded(
         scenes=scenes,
         pictures=np.concatenate(parts) if parts else encoder.embed_texts([]),
-        captions=told(scenes.scenes),
-        swapped={c: told([swap(s, concept=c) for s in scenes.scenes]) for c in SWAPPED},
+        captions=by_caption.pop("own"),
+        swapped=by_caption,
         picture_size=size,
     )
 

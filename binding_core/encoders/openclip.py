@@ -136,6 +136,8 @@ class OpenClipEncoder:
                 )
             tokenizer = open_clip.get_tokenizer(source, **self._tokenizer_options())
             model.eval().requires_grad_(False)
+            # Colours of a pixel side by side: convolutions on processors take half the time.
+            model.visual.to(memory_format=torch.channels_last)
             settings = open_clip.transform.PreprocessCfg(**model.visual.preprocess_cfg)
             preprocess = open_clip.transform.image_transform_v2(settings, is_train=False)
         except Exception as error:  # open_clip raises many kinds for a broken checkpoint
@@ -162,7 +164,9 @@ class OpenClipEncoder:
             import torch
 
             _, preprocess, _ = self._model
-            return model.encode_image(torch.stack([preprocess(i) for i in chunk]), normalize=True)
+            pixels = torch.stack([preprocess(i) for i in chunk])
+            pixels = pixels.contiguous(memory_format=torch.channels_last)
+            return model.encode_image(pixels, normalize=True)
 
         return self._embed(images, forward)
 
@@ -171,7 +175,7 @@ class OpenClipEncoder:
 
         def forward(model: open_clip.CLIP, chunk: Sequence[str]) -> torch.Tensor:
             _, _, tokenizer = self._model
-            return model.encode_text(tokenizer(list(chunk)), normalize=True)
+            return _encode_tokens(model, tokenizer(list(chunk)))
 
         return self._embed(texts, forward)
 
@@ -218,6 +222,27 @@ class OpenClipEncoder:
         pairs = gzip.decompress(path.read_bytes()).decode("utf-8").splitlines()[1:]
         words = {pair.replace(" ", "").removesuffix(WORD_END) for pair in pairs if WORD_END in pair}
         return frozenset(words | {"a"})  # a single letter needs no merge
+
+
+def _encode_tokens(model: open_clip.CLIP, tokens: torch.Tensor) -> torch.Tensor:
+    """Token numbers (n, context length) -> unit-norm embeddings (n, d).
+
+    Where no token attends to later ones and the end token is read, what comes after it changes
+    nothing: captions are short, and without their padding they take a fraction of the time.
+    """
+    import open_clip
+    import torch
+
+    causal = isinstance(model, open_clip.CLIP) and model.attn_mask is not None
+    if not causal or model.text_pool_type != "argmax":
+        return model.encode_text(tokens, normalize=True)
+    length = int(tokens.argmax(dim=1).max()) + 1  # the end token has the highest number
+    shorter = {
+        "positional_embedding": model.positional_embedding[:length],
+        "attn_mask": model.attn_mask[:length, :length],
+    }
+    encoded = torch.func.functional_call(model, shorter, (None, tokens[:, :length]))
+    return encoded["text_features"] if isinstance(encoded, dict) else encoded[1]
 
 
 def read_config(folder: Path) -> dict[str, Any]:

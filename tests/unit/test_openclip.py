@@ -49,6 +49,16 @@ def test_rows_do_not_depend_on_their_neighbours(checkpoint_folder):
     assert together == pytest.approx(alone, abs=1e-5)
 
 
+def test_captions_without_their_padding_give_the_same_rows(checkpoint_folder):
+    encoder = OpenClipEncoder(checkpoint_folder, model_id="tiny")
+    texts = [*CAPTIONS, "a " * 100]
+    for some in ([text] for text in texts):  # each with its own length
+        model, _, tokenizer = encoder._model
+        with torch.inference_mode():
+            padded = model.encode_text(tokenizer(some), normalize=True).numpy()
+        assert encoder.embed_texts(some) == pytest.approx(padded, abs=1e-6)
+
+
 def test_pictures_of_any_size_and_mode_are_taken(checkpoint_folder):
     encoder = OpenClipEncoder(checkpoint_folder, model_id="tiny")
     odd = [Image.new("L", (300, 10)), Image.new("RGBA", (1, 1)), Image.new("P", (64, 64))]
