@@ -104,7 +104,9 @@ def margin_figure(
                 hovertemplate="margin %{x:.2f}: %{y:.0%} of scenes<extra></extra>",
             )
         )
-    figure.add_vline(x=0, line={"dash": "dot", "color": GREY}, annotation_text="no margin")
+    figure.add_vline(
+        x=0, line={"dash": "dot", "color": GREY}, annotation_text="no margin", annotation_yshift=14
+    )
     return figure.update_layout(
         template=template,
         height=300,

@@ -25,6 +25,7 @@ SHOWN: dict[Shown, str] = {
 }
 SYMBOLS = ("circle", "square", "diamond", "triangle-up")  # by number of values
 FEW_SYMBOL = "circle-open"
+NAMED_ABOVE = 0.03  # unseen object recognition
 RANK_TICKS = (1, 4, 16, 64, 256)
 # What each control must come out as: its own form.
 CONTROL_FORMS = {
@@ -220,7 +221,10 @@ def central_figure(
                     mode="markers+text",
                     name=name,
                     text=[p.name for p in shown],
-                    textposition="top center",
+                    # Names of points that lie low go below, clear of those a little higher.
+                    textposition=[
+                        "top right" if p.unseen > NAMED_ABOVE else "bottom right" for p in shown
+                    ],
                     marker={"symbol": symbol, "size": 14, "color": PALETTE[5]},
                     hovertemplate="%{text}<br>%{x:.2f}; unseen %{y:.2f}<extra></extra>",
                 )

@@ -38,7 +38,8 @@ def stage(reports: Sequence[AgreementReport], names: Mapping[str, str]) -> None:
             key="heat_objects",
         )
     report = by_model[model]
-    left, right = st.columns([6, 6], gap="large")
+    with st.container(key="bench-heat"):
+        left, right = st.columns([6, 6], gap="large")
     with left:
         template = "plotly_dark" if st.context.theme.type == "dark" else "plotly_white"
         chosen = st.plotly_chart(

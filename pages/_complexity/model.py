@@ -124,7 +124,8 @@ def approximators_section(card: ModelCard, rows: Sequence[ComplexityRow], modali
         "reports objects at about .20 for CLIP even at width 4,096 and coverage .9."
     )
     ranks = list(rank_of(rows).values())
-    left, right = st.columns([7, 5], gap="large")
+    with st.container(key="bench-ranks"):
+        left, right = st.columns([7, 5], gap="large")
     with left:
         st.plotly_chart(
             rank_figure(

@@ -59,7 +59,8 @@ def _stage() -> None:
         for card in bundled_cards()
         if (point := model_point(card, fingerprint=encoder(card.id).fingerprint))
     ]
-    left, right = st.columns([7, 5], gap="large")
+    with st.container(key="bench-runs"):
+        left, right = st.columns([7, 5], gap="large")
     with left:
         template = "plotly_dark" if st.context.theme.type == "dark" else "plotly_white"
         chosen = st.plotly_chart(
